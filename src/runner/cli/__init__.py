@@ -1,0 +1,1 @@
+"""The command line: Typer commands, presenters, output formats, exit codes."""

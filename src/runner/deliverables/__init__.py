@@ -1,0 +1,1 @@
+"""Deliverables, their state machine, and `status.json`."""

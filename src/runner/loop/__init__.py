@@ -1,0 +1,1 @@
+"""Turn steps into agent sessions: order, termination, retries, budgets."""

@@ -1,0 +1,1 @@
+"""The loopback Messages API: a scripted model for the demo, `--replay` and the tests."""

@@ -1,0 +1,1 @@
+"""Shell analysis, command rules, path policy, tool policy."""

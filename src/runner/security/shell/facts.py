@@ -1,0 +1,105 @@
+"""What the shell analysis finds and the policy judges: commands, words, redirections.
+
+The parser produces these; the policy consumes them; neither knows the other.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command after expansion, as far as it is known without running it.
+
+    Attributes:
+        choices: every value it can have when these are few and known (one for a literal);
+            None when it can't be known.
+        prefix: what it certainly begins with, also when `choices` is None.
+        numeric: an unknown value that can only be a decimal integer.
+        glob: it is subject to pathname expansion: besides the literal `choices` text it may
+            become any number of existing paths that match.
+        splits: an unquoted unknown value: it may become any number of words, or none.
+        source: the text as written, for messages.
+    """
+
+    choices: tuple[str, ...] | None
+    prefix: str = ""
+    numeric: bool = False
+    glob: bool = False
+    splits: bool = False
+    source: str = ""
+
+    @classmethod
+    def literal(cls, text: str) -> "Word":
+        return cls(choices=(text,), prefix=text, source=text)
+
+    @property
+    def text(self) -> str | None:
+        """The one value it certainly has, or None. A glob has none."""
+        if self.choices is not None and len(self.choices) == 1 and not self.glob:
+            return self.choices[0]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`NAME=value` before a command, alone, or by a built-in (`export`, `declare`, `env`)."""
+
+    name: str
+    value: Word
+    subscript: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirection:
+    """One redirection.
+
+    Attributes:
+        operator: `<`, `>`, `>>`, `>|`, `<>`, `&>`, `&>>`, `>&`, `<&`, `<<`, `<<<`.
+        fd: file descriptor number as written, None for the operator's default.
+        target: file name or descriptor; for a here-document or here-string its body.
+    """
+
+    operator: str
+    target: Word
+    fd: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    """One command that bash would run.
+
+    Attributes:
+        words: name and arguments after expansion; empty for bare assignments/redirections.
+        assignments: those that apply to this command (or to the shell when words is empty).
+        redirections: its own and those of every compound command around it.
+        cwd: the working directory it runs in as far as known: "." is the start directory;
+            None when it can't be known.
+        stdin: the literal text it reads when that is known (here-document, here-string),
+            else None. `piped` tells whether it comes out of a pipe.
+        piped: whether its standard input is a pipe.
+        background: started with `&`.
+        source: the text as written, for messages.
+    """
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    cwd: str | None = "."
+    stdin: str | None = None
+    piped: bool = False
+    background: bool = False
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Every command in a script, in any place from which bash could run it.
+
+    Attributes:
+        commands: all simple commands, nested ones included, in source order.
+        functions: names defined as functions; a call to one is not an external command, and
+            its body's commands are in `commands`.
+    """
+
+    commands: tuple[SimpleCommand, ...]
+    functions: frozenset[str] = field(default_factory=frozenset)
