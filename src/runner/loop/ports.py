@@ -35,13 +35,17 @@ class AgentSession(Protocol):
         """Send the prompt and drive the agent to its result.
 
         Never raises for anything the agent or the API does; that is what the result's
-        outcome says. Cancelling interrupts the agent.
+        outcome says.
 
         Args:
             prompt: the text, delivered verbatim.
             task_id: the only deliverable whose status this session may set, or None.
             sink: receives the stream events as they happen.
         """
+        ...
+
+    async def interrupt(self) -> None:
+        """Ask the agent to stop now; `run` then returns with outcome INTERRUPTED."""
         ...
 
     async def close(self) -> None:

@@ -1,0 +1,118 @@
+"""What the end of an agent session means: SDK result → `SessionResult`.
+
+The SDK's `subtype="success"` says nothing: every API failure carries it too, so `is_error`
+is looked at first.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runner.loop.events import SessionOutcome, SessionResult
+from runner.loop.quota import is_quota_text
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import RateLimitInfo, ResultMessage
+
+_UNAUTHORIZED = 401
+_FORBIDDEN = 403
+_NOT_FOUND = 404
+_TOO_MANY = 429
+_REFUSED_KEY = "The API refused the key"
+_KEY_HELP = "check ANTHROPIC_API_KEY, or log in with `claude`, and run again"
+_ABORTED = frozenset({"aborted_streaming", "aborted_tools"})
+_BY_SUBTYPE = {
+    "error_max_turns": SessionOutcome.MAX_TURNS,
+    "error_max_budget_usd": SessionOutcome.BUDGET_EXCEEDED,
+}
+_MESSAGES = {
+    SessionOutcome.MAX_TURNS: "The session reached its limit of turns.",
+    SessionOutcome.BUDGET_EXCEEDED: "The session reached its spending limit.",
+    SessionOutcome.INTERRUPTED: "The session was interrupted.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTail:
+    """What was seen before the end: it decides where the result alone does not.
+
+    Attributes:
+        last_text: the agent's last words.
+        rate_limit: the last rate-limit event, which also comes on successful turns.
+        stderr: the last lines the agent process wrote to standard error.
+    """
+
+    last_text: str = ""
+    rate_limit: "RateLimitInfo | None" = None
+    stderr: tuple[str, ...] = ()
+
+
+def classify_result(message: "ResultMessage", tail: SessionTail) -> SessionResult:
+    """Return what a session's result message means."""
+    outcome = _outcome(message, tail)
+    text = message.result or ("" if message.is_error else tail.last_text)
+    return SessionResult(
+        outcome=outcome,
+        text=text or tail.last_text,
+        error=None if outcome is SessionOutcome.COMPLETED else _error(message, outcome),
+        cost_usd=message.total_cost_usd or 0.0,
+        turns=message.num_turns,
+        http_status=message.api_error_status,
+        fatal=message.is_error and _is_fatal(message.api_error_status, text),
+        quota_resets_at=_resets_at(tail) if outcome is SessionOutcome.QUOTA_EXCEEDED else None,
+    )
+
+
+def refused_key(status: int) -> SessionResult:
+    """Return the result of a session given up because the API refuses the credentials."""
+    return SessionResult(
+        outcome=SessionOutcome.EXECUTION_ERROR,
+        error=f"{_REFUSED_KEY} (HTTP {status}): {_KEY_HELP}.",
+        http_status=status,
+        fatal=True,
+    )
+
+
+def crashed(reason: str, tail: SessionTail) -> SessionResult:
+    """Return the result of a session whose agent process ended without one."""
+    said = f" It last wrote: {tail.stderr[-1]}" if tail.stderr else ""
+    return SessionResult(
+        outcome=SessionOutcome.CRASHED, text=tail.last_text, error=f"{reason}{said}"
+    )
+
+
+def _outcome(message: "ResultMessage", tail: SessionTail) -> SessionOutcome:
+    if message.terminal_reason in _ABORTED:
+        return SessionOutcome.INTERRUPTED
+    if message.subtype in _BY_SUBTYPE:
+        return _BY_SUBTYPE[message.subtype]
+    if not message.is_error and message.subtype == "success":
+        return SessionOutcome.COMPLETED
+    if _is_quota(message, tail):
+        return SessionOutcome.QUOTA_EXCEEDED
+    return SessionOutcome.EXECUTION_ERROR
+
+
+def _is_quota(message: "ResultMessage", tail: SessionTail) -> bool:
+    if is_quota_text(message.result or ""):
+        return message.api_error_status in (None, _TOO_MANY)
+    return message.api_error_status == _TOO_MANY and _resets_at(tail) is not None
+
+
+def _resets_at(tail: SessionTail) -> int | None:
+    event = tail.rate_limit
+    if event is None or event.status != "rejected" or event.rate_limit_type is None:
+        return None
+    return event.resets_at
+
+
+def _is_fatal(status: int | None, text: str) -> bool:
+    return status in (_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND) or "invalid api key" in text.lower()
+
+
+def _error(message: "ResultMessage", outcome: SessionOutcome) -> str:
+    if outcome in _MESSAGES:
+        return _MESSAGES[outcome]
+    if message.api_error_status in (_UNAUTHORIZED, _FORBIDDEN):
+        return f"{_REFUSED_KEY} (HTTP {message.api_error_status}): {_KEY_HELP}."
+    said = message.result or "; ".join(message.errors or ()) or message.subtype
+    return said.strip()

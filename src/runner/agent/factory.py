@@ -1,0 +1,105 @@
+"""Make agent sessions: launcher, hooks, tools and client put together."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from runner.agent.hooks import deny_by_default
+from runner.agent.options import AgentSettings, session_options
+from runner.agent.process import AgentProcess
+from runner.agent.session import ClaudeSession, SinkSlot, StderrTail
+from runner.agent.tools import make_server, offered_tools
+from runner.deliverables.tools import DeliverableTools
+from runner.errors import AgentStartError
+from runner.loop.ports import SessionPlan
+from runner.marker import Instruction
+from runner.security.decision import Decision
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeSDKClient
+
+CONNECT_TIMEOUT_SECONDS = 60.0
+
+InstructionJudge = Callable[[Instruction, frozenset[str], str, dict[str, Any]], Decision]
+"""(instruction, offered tools, tool name, tool input) → decision."""
+
+
+class ClaudeAgentFactory:
+    """Makes agent sessions with the real SDK. Implements `AgentFactory`.
+
+    Args:
+        settings: what is the same for every session.
+        judge: decides on every tool call.
+        make_tools: returns a fresh tools; called once per session.
+        wrap: puts what contains the agent in front of its command line.
+    """
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        *,
+        judge: InstructionJudge,
+        make_tools: Callable[[Instruction], DeliverableTools],
+        wrap: Callable[[Instruction, Sequence[str]], Sequence[str]] = lambda _, command: command,
+    ) -> None:
+        self._settings = settings
+        self._judge = judge
+        self._make_tools = make_tools
+        self._wrap = wrap
+
+    async def connect(self, plan: SessionPlan) -> ClaudeSession:
+        """See `AgentFactory.connect`."""
+        # The import costs a second of CPU; in a thread it overlaps with the process start.
+        await anyio.to_thread.run_sync(_import_sdk)
+        process = AgentProcess(self._wrap(plan.instruction, [str(self._settings.agent_binary)]))
+        tools, slot, stderr = self._make_tools(plan.instruction), SinkSlot(), StderrTail()
+        client = self._client(plan, process, tools, slot, stderr)
+        try:
+            with anyio.fail_after(CONNECT_TIMEOUT_SECONDS):
+                await client.connect()
+        except BaseException as error:
+            await process.end(within_seconds=0)
+            if isinstance(error, Exception):
+                raise _start_error(error, stderr) from error
+            raise
+        return ClaudeSession(client, process, tools, slot=slot, stderr=stderr)
+
+    def _client(
+        self,
+        plan: SessionPlan,
+        process: AgentProcess,
+        tools: DeliverableTools,
+        slot: SinkSlot,
+        stderr: StderrTail,
+    ) -> "ClaudeSDKClient":
+        from claude_agent_sdk import ClaudeSDKClient  # noqa: PLC0415
+
+        offered = offered_tools(plan.instruction)
+
+        def judge(name: str, tool_input: dict[str, Any]) -> Decision:
+            return self._judge(plan.instruction, offered, name, tool_input)
+
+        return ClaudeSDKClient(
+            session_options(
+                self._settings,
+                plan,
+                launcher=process.launcher,
+                server=make_server(plan.instruction, tools),
+                hooks=deny_by_default(judge, slot.denied),
+                on_stderr=stderr,
+            )
+        )
+
+
+def _import_sdk() -> None:
+    import claude_agent_sdk  # noqa: F401, PLC0415
+
+
+def _start_error(error: Exception, stderr: StderrTail) -> AgentStartError:
+    said = f" It wrote: {' / '.join(stderr.lines[-3:])}" if stderr.lines else ""
+    reason = "it did not answer in time" if isinstance(error, TimeoutError) else str(error)
+    return AgentStartError(
+        f"The agent could not be started: {reason}.{said}",
+        hint="`runner run --debug` shows the whole conversation with it.",
+    )

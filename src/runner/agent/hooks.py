@@ -1,0 +1,59 @@
+"""The PreToolUse hook: every tool call is judged, default deny, failing closed.
+
+An allowed call is answered with *no* decision, never with "allow": an approval would skip
+the permission rules that still have to agree (DESIGN §7, layers 2 and 3).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from runner.loop.events import StreamToolDenied
+from runner.security.decision import Decision
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import HookMatcher
+
+ToolJudge = Callable[[str, dict[str, Any]], Decision]
+DenialSink = Callable[[StreamToolDenied], None]
+
+HOOK_TIMEOUT_SECONDS = 30.0
+"""A judgement takes milliseconds; the agent blocks the call when this passes."""
+
+
+def deny_by_default(judge: ToolJudge, on_denied: DenialSink) -> "list[HookMatcher]":
+    """Return the PreToolUse hooks of a session.
+
+    Args:
+        judge: decides on (tool name, tool input).
+        on_denied: is told of every refusal.
+    """
+    from claude_agent_sdk import HookMatcher  # noqa: PLC0415
+
+    async def hook(call: Any, _tool_use_id: Any, _context: Any) -> Any:
+        return judge_call(call, judge, on_denied)
+
+    return [
+        HookMatcher(
+            matcher=None, hooks=[hook], timeout=HOOK_TIMEOUT_SECONDS, on_failure="block"
+        )
+    ]
+
+
+def judge_call(call: Any, judge: ToolJudge, on_denied: DenialSink) -> dict[str, Any]:
+    """Return the hook's answer to one PreToolUse call; {} lets it pass to the next layer."""
+    name, tool_input = call.get("tool_name"), call.get("tool_input")
+    if isinstance(name, str) and isinstance(tool_input, dict):
+        decision = judge(name, tool_input)
+    else:
+        name, tool_input = str(name), {}
+        decision = Decision.deny("hook", "The tool call could not be read; it was refused.")
+    if decision.allowed:
+        return {}
+    on_denied(StreamToolDenied(name, tool_input, decision.reason))
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": decision.reason,
+        }
+    }

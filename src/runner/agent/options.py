@@ -1,0 +1,119 @@
+"""Everything the SDK is told about a session, in one place."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.agent.tools import BUILT_IN_TOOLS, SERVER_NAME, TOOLS_BY_INSTRUCTION, qualified_name
+from runner.loop.ports import SessionPlan
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
+    from claude_agent_sdk.types import McpSdkServerConfig
+
+MAX_BUFFER_BYTES = 64 * 1024 * 1024
+"""One tool input of a megabyte ends a session with the SDK's default."""
+
+_API_RETRIES = "5"
+"""About 15 s of the agent's own back-off; the loop adds its own between sessions."""
+
+_FILE_RULES = {
+    "Read": ("Read",),
+    "Glob": ("Read",),
+    "Grep": ("Read",),
+    "Write": ("Edit", "Write"),
+    "Edit": ("Edit", "Write"),
+    "NotebookEdit": ("Edit",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What is the same for every session of a run.
+
+    Attributes:
+        project_dir: absolute path; the agent's working directory.
+        agent_binary: absolute path of the Claude Code binary.
+        environment: variables set for the agent over the inherited ones.
+        permission_rules: the user's additional SDK permission rules (agent.json).
+        mcp_servers: the user's own MCP servers (agent.json).
+    """
+
+    project_dir: Path
+    agent_binary: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    permission_rules: tuple[str, ...] = ()
+    mcp_servers: Mapping[str, Any] = field(default_factory=dict)
+
+
+def session_options(
+    settings: AgentSettings,
+    plan: SessionPlan,
+    *,
+    launcher: Path,
+    server: "McpSdkServerConfig",
+    hooks: "list[HookMatcher]",
+    on_stderr: Callable[[str], None],
+) -> "ClaudeAgentOptions":
+    """Return the SDK options of one session."""
+    from claude_agent_sdk import ClaudeAgentOptions  # noqa: PLC0415
+
+    return ClaudeAgentOptions(
+        tools=list(BUILT_IN_TOOLS[plan.instruction]),
+        allowed_tools=permission_rules(plan, settings),
+        permission_mode="dontAsk",
+        system_prompt={"type": "preset", "preset": "claude_code"},
+        mcp_servers={**settings.mcp_servers, SERVER_NAME: server},
+        strict_mcp_config=True,
+        # [] because project settings run the project's own hooks; CLAUDE.md reaches the
+        # agent in our prompt instead.
+        setting_sources=[],
+        skills=[],
+        hooks={"PreToolUse": hooks},
+        model=plan.model,
+        thinking=_thinking(plan),
+        max_budget_usd=plan.max_cost_usd,
+        cwd=settings.project_dir,
+        cli_path=launcher,
+        env=_environment(settings),
+        stderr=on_stderr,
+        max_buffer_size=MAX_BUFFER_BYTES,
+        verbatim_prompts=True,
+    )
+
+
+def permission_rules(plan: SessionPlan, settings: AgentSettings) -> list[str]:
+    """Return the SDK permission rules: the project, /tmp, our tools, and the user's own."""
+    rules: list[str] = []
+    for tool in BUILT_IN_TOOLS[plan.instruction]:
+        if tool in _FILE_RULES:
+            for rule in _FILE_RULES[tool]:
+                rules += [f"{rule}(./**)", f"{rule}(//tmp/**)"]
+        else:
+            rules.append(tool)
+    rules += [qualified_name(name) for name in TOOLS_BY_INSTRUCTION[plan.instruction]]
+    return list(dict.fromkeys((*rules, *settings.permission_rules)))
+
+
+def _thinking(plan: SessionPlan) -> Any:
+    if plan.thinking_tokens is None:
+        return None
+    return {"type": "enabled", "budget_tokens": plan.thinking_tokens}
+
+
+def _environment(settings: AgentSettings) -> dict[str, str]:
+    defaults = {
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": _API_RETRIES,
+        # The policy judges bash; a login shell of another kind would read the text otherwise.
+        "SHELL": "/bin/bash",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_EDITOR": "true",
+        "PAGER": "cat",
+        "GIT_PAGER": "cat",
+    }
+    chosen = {name: os.environ.get(name, value) for name, value in defaults.items()}
+    fixed = {name: defaults[name] for name in ("SHELL", "GIT_EDITOR", "PAGER", "GIT_PAGER")}
+    return {**chosen, **fixed, **settings.environment}

@@ -1,0 +1,119 @@
+"""The agent's process: how it is started, found and ended (see guard.py).
+
+The SDK starts whatever `cli_path` names, so each session gets a small executable of its own
+that puts the guard, and what contains the agent, between runner and the agent binary.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+
+from runner.agent import guard
+from runner.errors import AgentStartError
+
+_POLL_SECONDS = 0.01
+_GUARD = Path(guard.__file__).resolve()
+
+
+def bundled_agent() -> Path:
+    """Return the agent binary: the SDK wheel's own, else `claude` on PATH.
+
+    Raises:
+        AgentStartError: there is none.
+    """
+    # Found without importing the SDK, which costs a second of CPU.
+    for entry in sys.path:
+        candidate = Path(entry or ".", "claude_agent_sdk", "_bundled", "claude")
+        if candidate.is_file():
+            return candidate.resolve()
+    found = shutil.which("claude")
+    if found is None:
+        raise AgentStartError(
+            "The Claude Code binary was not found.",
+            hint="Install the claude-agent-sdk wheel for this platform: "
+            "pip install --force-reinstall claude-agent-sdk",
+        )
+    return Path(found).resolve()
+
+
+class AgentProcess:
+    """The launcher and, once started, the process of one agent session.
+
+    Args:
+        command: the program to run and its leading arguments, absolute path first.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="runner-agent-"))
+        self._pid_file = self._directory / "pid"
+        self.launcher = self._directory / "agent"
+        words = [sys.executable, "-I", "-S", "-B", str(_GUARD), str(self._pid_file)]
+        self.launcher.write_text(
+            f'#!/bin/sh\nexec {shlex.join(words)} {os.getpid()} {shlex.join(command)} "$@"\n',
+            encoding="utf-8",
+        )
+        self.launcher.chmod(0o700)
+
+    @property
+    def pid(self) -> int | None:
+        """The guard's process id, None before it started."""
+        with suppress(OSError, ValueError):
+            return int(self._pid_file.read_text(encoding="ascii"))
+        return None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the guard still runs (a zombie that nobody reaped does not count)."""
+        pid = self.pid
+        return pid is not None and _is_running(pid)
+
+    def terminate(self) -> None:
+        """Ask the guard to end the agent and all it started; it takes at most 2 s."""
+        self._send(signal.SIGTERM)
+
+    async def end(self, *, within_seconds: float) -> None:
+        """Make sure that the process and all it started are gone; remove the launcher."""
+        with anyio.CancelScope(shield=True):
+            self.terminate()
+            with anyio.move_on_after(within_seconds):
+                while self.alive:
+                    await anyio.sleep(_POLL_SECONDS)
+            self.kill()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def kill(self) -> None:
+        """Kill the process and its descendants at once."""
+        pid = self.pid
+        if pid is None or not self.alive:
+            return
+        for descendant in guard.descendants(pid):
+            with suppress(ProcessLookupError):
+                os.kill(descendant, signal.SIGKILL)
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        pid = self.pid
+        if pid is not None and self.alive:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    with suppress(OSError):
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        return stat.rpartition(")")[2].split()[0] != "Z"
+    return True

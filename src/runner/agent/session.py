@@ -1,0 +1,146 @@
+"""One agent session: `ClaudeSDKClient` behind the loop's `AgentSession` protocol."""
+
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+
+from runner.agent.classify import SessionTail, classify_result, crashed, refused_key
+from runner.agent.convert import stream_events
+from runner.agent.process import AgentProcess
+from runner.deliverables.tools import DeliverableTools
+from runner.loop.events import (
+    SessionResult,
+    StreamApiRetry,
+    StreamEnd,
+    StreamEvent,
+    StreamText,
+    StreamToolDenied,
+)
+from runner.loop.ports import StreamSink
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeSDKClient, Message, RateLimitInfo
+
+_STDERR_LINES = 20
+_INTERRUPT_SECONDS = 1.0
+_END_SECONDS = 2.0
+_UNAUTHORIZED = 401
+
+
+class StderrTail:
+    """The last lines the agent process wrote to standard error: start-up errors stand there."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=_STDERR_LINES)
+
+    def __call__(self, line: str) -> None:
+        self._lines.append(line)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines, oldest first."""
+        return tuple(self._lines)
+
+
+class SinkSlot:
+    """Where a session's events go; nowhere until it runs. Hooks are made before that."""
+
+    def __init__(self) -> None:
+        self.sink: StreamSink | None = None
+
+    def __call__(self, event: StreamEvent) -> None:
+        if self.sink is not None:
+            self.sink(event)
+
+    def denied(self, event: StreamToolDenied) -> None:
+        """Report a refused tool call."""
+        self(event)
+
+
+class ClaudeSession:
+    """A connected agent with a fresh context. Implements `AgentSession`."""
+
+    def __init__(
+        self,
+        client: "ClaudeSDKClient",
+        process: AgentProcess,
+        tools: DeliverableTools,
+        *,
+        slot: SinkSlot,
+        stderr: StderrTail,
+    ) -> None:
+        self._client = client
+        self._process = process
+        self._tools = tools
+        self._slot = slot
+        self._stderr = stderr
+        self._last_text = ""
+        self._rate_limit: RateLimitInfo | None = None
+        self._in_turn = False
+        self._closed = False
+
+    async def run(self, prompt: str, *, task_id: str | None, sink: StreamSink) -> SessionResult:
+        """See `AgentSession.run`."""
+        self._tools.bound_task = task_id
+        self._slot.sink = sink
+        started = time.monotonic()
+        self._in_turn = True
+        try:
+            result = await self._converse(prompt)
+        finally:
+            sink(StreamEnd())
+        return replace(result, duration_seconds=time.monotonic() - started)
+
+    async def interrupt(self) -> None:
+        """See `AgentSession.interrupt`."""
+        if self._in_turn and not self._closed:
+            # An agent that no longer answers is ended by close().
+            with suppress(Exception), anyio.move_on_after(_INTERRUPT_SECONDS):
+                await self._client.interrupt()
+
+    async def close(self) -> None:
+        """See `AgentSession.close`."""
+        if self._closed:
+            return
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            if self._in_turn:
+                self._process.terminate()
+            # A client whose process died has nothing left to disconnect from.
+            with suppress(Exception):
+                await self._client.disconnect()
+            await self._process.end(within_seconds=_END_SECONDS)
+
+    async def _converse(self, prompt: str) -> SessionResult:
+        try:
+            await self._client.query(prompt)
+            async for message in self._client.receive_response():
+                result = self._take(message)
+                if result is not None:
+                    return result
+        except Exception as error:  # noqa: BLE001 - the SDK raises bare Exception for a broken stream
+            return crashed(f"The agent process failed: {error}.", self._tail())
+        return crashed("The agent process ended without a result.", self._tail())
+
+    def _take(self, message: "Message") -> SessionResult | None:
+        from claude_agent_sdk import RateLimitEvent, ResultMessage  # noqa: PLC0415
+
+        if isinstance(message, ResultMessage):
+            self._in_turn = False
+            return classify_result(message, self._tail())
+        if isinstance(message, RateLimitEvent):
+            self._rate_limit = message.rate_limit_info
+        for event in stream_events(message):
+            self._slot(event)
+            if isinstance(event, StreamText):
+                self._last_text = event.text
+            if isinstance(event, StreamApiRetry) and event.http_status == _UNAUTHORIZED:
+                return refused_key(event.http_status)
+        return None
+
+    def _tail(self) -> SessionTail:
+        return SessionTail(self._last_text, self._rate_limit, self._stderr.lines)

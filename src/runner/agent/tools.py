@@ -1,0 +1,88 @@
+"""The tools that runner injects into an agent session, as an in-process MCP server.
+
+Every session gets a fresh server with the subset for its instruction (CONTRACT §5).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from runner import __version__
+from runner.deliverables.schemas import TOOL_DESCRIPTIONS, TOOL_SCHEMAS
+from runner.deliverables.tools import DeliverableTools
+from runner.errors import DeliverableError, RunnerError
+from runner.marker import Instruction
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import SdkMcpTool
+    from claude_agent_sdk.types import McpSdkServerConfig
+
+SERVER_NAME = "runner"
+
+TOOLS_BY_INSTRUCTION: Mapping[Instruction, tuple[str, ...]] = {
+    Instruction.INITIALIZER: ("create",),
+    Instruction.CODING: ("set_status", "list"),
+    Instruction.SYNC: ("create", "deprecate", "list"),
+    Instruction.VERIFY: ("set_status", "verify", "list"),
+    Instruction.REVIEW: ("list",),
+    Instruction.REMEDIATE: ("list",),
+}
+
+BUILT_IN_TOOLS: Mapping[Instruction, tuple[str, ...]] = {
+    Instruction.INITIALIZER: ("Bash", "Read", "Write", "Edit", "Glob", "Grep"),
+    Instruction.CODING: ("Bash", "Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep"),
+    Instruction.SYNC: ("Bash", "Read", "Write", "Edit", "Glob", "Grep"),
+    Instruction.VERIFY: ("Bash", "Read", "Write", "Edit", "Glob", "Grep"),
+    Instruction.REVIEW: ("Bash", "Read", "Glob", "Grep"),
+    Instruction.REMEDIATE: ("Bash", "Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep"),
+}
+"""What is not named here is not offered, in subagents neither (DESIGN §7, layer 2)."""
+
+
+def qualified_name(tool: str) -> str:
+    """Return the name under which the agent sees one of our tools."""
+    return f"mcp__{SERVER_NAME}__{tool}"
+
+
+def offered_tools(instruction: Instruction) -> frozenset[str]:
+    """Return the names of all tools a session of this instruction may use."""
+    ours = (qualified_name(name) for name in TOOLS_BY_INSTRUCTION[instruction])
+    return frozenset((*BUILT_IN_TOOLS[instruction], *ours))
+
+
+def make_server(instruction: Instruction, tools: DeliverableTools) -> "McpSdkServerConfig":
+    """Return a fresh in-process MCP server with the tools for `instruction`."""
+    from claude_agent_sdk import create_sdk_mcp_server  # noqa: PLC0415
+
+    names = TOOLS_BY_INSTRUCTION[instruction]
+    return create_sdk_mcp_server(
+        SERVER_NAME, version=__version__, tools=[_tool(name, tools) for name in names]
+    )
+
+
+def _tool(name: str, tools: DeliverableTools) -> "SdkMcpTool[Any]":
+    from claude_agent_sdk import SdkMcpTool  # noqa: PLC0415
+
+    handler: Callable[[Any], str] = {
+        "create": tools.create,
+        "set_status": tools.set_status,
+        "list": tools.list,
+        "deprecate": tools.deprecate,
+        "verify": tools.verify,
+    }[name]
+
+    async def call(arguments: dict[str, Any]) -> dict[str, Any]:
+        return answer(handler, arguments)
+
+    return SdkMcpTool(name, TOOL_DESCRIPTIONS[name], TOOL_SCHEMAS[name], call)
+
+
+def answer(handler: Callable[[Any], str], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Call a handler and return the MCP tool result; a refusal is an MCP tool error."""
+    try:
+        text, refused = handler(arguments), False
+    except DeliverableError as error:
+        text, refused = str(error), True
+    except RunnerError as error:
+        text = f"{error} Nothing was changed; end the session and say so in your last words."
+        refused = True
+    return {"content": [{"type": "text", "text": text}], "is_error": refused}

@@ -1,0 +1,63 @@
+"""The Typer application: commands are registered here, each in a module of its own."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from runner import __version__
+from runner.cli.demo import demo
+from runner.cli.run import run
+
+_EPILOG = (
+    "Start with `runner demo` (no key needed), then write a SPEC.md and `runner run`. "
+    "Every option can also be given as AUTORUNNER_<NAME> in the environment."
+)
+
+app = typer.Typer(
+    name="runner",
+    help="Drive Claude until every deliverable of a SPEC.md passes: unattended, safely, resumably.",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"runner {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Drive Claude until every deliverable of a SPEC.md passes."""
+
+
+app.command()(run)
+app.command()(demo)
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code. Lets RunnerError through."""
+    try:
+        app(args=list(arguments), prog_name="runner")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0
+
+
+def render_help() -> str:
+    """Return the top-level help, 80 columns wide."""
+    command = typer.main.get_command(app)
+    with command.make_context("runner", [], resilient_parsing=True, terminal_width=80) as context:
+        return command.get_help(context) + "\n"

@@ -1,0 +1,61 @@
+"""`runner run`."""
+
+from contextlib import ExitStack
+
+from runner.cli import options as o
+from runner.config.run_options import RunOptions, require_spec, resolve_project
+
+
+def run(
+    project_dir: o.ProjectDir = None,
+    max_iterations: o.MaxIterations = None,
+    max_retries: o.MaxRetries = 3,
+    model: o.Model = "sonnet",
+    plan_model: o.PlanModel = "opus",
+    thinking: o.Thinking = None,
+    max_cost: o.MaxCost = None,
+    max_session_cost: o.MaxSessionCost = None,
+    session_timeout: o.SessionTimeout = 60.0,
+    output_format: o.OutputFormat = "text",
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+    replay: o.Replay = None,
+    allow_destructive: o.AllowDestructive = False,
+) -> None:
+    """Implement the spec: plan it, then work until every deliverable passes.
+
+    \b
+    Examples:
+      runner run                         in a folder with a SPEC.md
+      runner run -n 10 --max-cost 5      at most ten sessions and five dollars
+      runner run -p ../app -m opus       another project, another model
+
+    Runs in steps that are saved as they happen; after an interruption the same command goes on.
+    """
+    options = RunOptions(
+        max_iterations=max_iterations,
+        max_retries=max_retries,
+        model=model,
+        plan_model=plan_model,
+        thinking_tokens=thinking,
+        max_cost_usd=max_cost,
+        max_session_cost_usd=max_session_cost,
+        session_timeout_minutes=session_timeout,
+        allow_destructive=allow_destructive,
+    ).checked()
+    project = resolve_project(project_dir)
+    require_spec(project)
+    # The libraries behind a run are imported only now, so that a mistake is answered at once.
+    from runner.cli.present import present  # noqa: PLC0415
+    from runner.cli.session import Job  # noqa: PLC0415
+
+    with ExitStack() as resources:
+        environment: dict[str, str] = {}
+        facts: tuple[tuple[str, str], ...] = ()
+        if replay is not None:
+            from runner.cli.replaying import scripted_environment  # noqa: PLC0415
+
+            environment = resources.enter_context(scripted_environment(replay))
+            facts = (("Model answers", f"scripted, from {replay}"),)
+        job = Job(project, options, "Implementing SPEC.md", environment, facts)
+        present(job, output_format=output_format, quiet=quiet, debug=debug)

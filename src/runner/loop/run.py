@@ -1,0 +1,271 @@
+"""The loop behind `runner run`: plan, then one fresh agent session after another.
+
+The main flow is `Run.execute`; everything it decides stands in `termination`.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+
+from runner.deliverables.model import Deliverable, StatusFile
+from runner.errors import AgentStartError
+from runner.loop.ahead import ConnectAhead
+from runner.loop.backoff import retry_delay
+from runner.loop.drive import Drive
+from runner.loop.events import (
+    DeliverableCounts,
+    ExitReason,
+    Notice,
+    RunEnded,
+    RunResult,
+    SessionEnded,
+    SessionOutcome,
+    SessionResult,
+    SessionStarted,
+    Waiting,
+)
+from runner.loop.ports import AgentFactory, RunSink, SessionPlan
+from runner.loop.prompts import build_prompt
+from runner.loop.termination import Ending, Limits, Situation, evaluate
+from runner.loop.worktree import WorkTree
+from runner.marker import Instruction, PromptMarker
+
+_FAILED = frozenset({SessionOutcome.EXECUTION_ERROR, SessionOutcome.CRASHED})
+
+
+class Deliverables(Protocol):
+    """What the loop reads of the deliverables."""
+
+    def load(self) -> StatusFile | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What a run was asked to do.
+
+    Attributes:
+        project_dir: absolute path.
+        spec_id: identifies the spec in the result.
+        thinking_tokens: thinking budget in tokens, None for none.
+        max_session_cost_usd: US dollars for one agent session, None for no limit.
+        session_timeout_seconds: bounds one agent session.
+    """
+
+    project_dir: Path
+    spec_id: str
+    model: str
+    plan_model: str
+    limits: Limits
+    thinking_tokens: int | None = None
+    max_session_cost_usd: float | None = None
+    session_timeout_seconds: float = 3600.0
+
+
+class Run:
+    """One `runner run`.
+
+    Args:
+        deliverables: read anew before every session.
+        factory: makes agent sessions.
+        instruction_text: returns the text of an instruction.
+        sink: is told what happens.
+        sleep: waits a number of seconds; given in tests.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        *,
+        deliverables: Deliverables,
+        factory: AgentFactory,
+        instruction_text: Callable[[Instruction], str],
+        sink: RunSink,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self._settings = settings
+        self._deliverables = deliverables
+        self._factory = factory
+        self._instruction_text = instruction_text
+        self._sink = sink
+        self._sleep = sleep
+        self._tree = WorkTree(settings.project_dir)
+        self._seen: bytes | None = None
+        self._situation = Situation(settings.limits)
+        self._drive = Drive(settings.session_timeout_seconds)
+        self._signal_number: int | None = None
+
+    def stop(self, signal_number: int) -> None:
+        """Ask the run to end now, in order; it then returns INTERRUPTED."""
+        self._signal_number = signal_number
+        self._situation = replace(self._situation, interrupted=True)
+        self._drive.stop()
+
+    async def execute(self) -> RunResult:
+        """Run until there is a reason to end, tell the sink, and return the result.
+
+        Raises:
+            StateError: the deliverables can't be read.
+        """
+        started = time.monotonic()
+        ending = await self._until_ending()
+        result = self._result(ending, time.monotonic() - started)
+        self._sink(RunEnded(result))
+        return result
+
+    async def _until_ending(self) -> Ending:
+        async with anyio.create_task_group() as tasks:
+            async with ConnectAhead(self._factory, tasks) as ahead:
+                while True:
+                    file = self._deliverables.load()
+                    self._situation = replace(self._situation, file=file)
+                    ending = evaluate(self._situation)
+                    if ending is not None:
+                        return ending
+                    with self._drive.scope():
+                        await self._back_off()
+                        await self._iterate(file, ahead)
+
+    async def _back_off(self) -> None:
+        errors = self._situation.consecutive_errors
+        if errors:
+            seconds = retry_delay(errors)
+            self._sink(Waiting(seconds, f"try {errors + 1} after a failed session"))
+            await self._sleep(seconds)
+
+    async def _iterate(self, file: StatusFile | None, ahead: ConnectAhead) -> None:
+        """Run one agent session and note what came of it."""
+        deliverable = file.next_runnable if file else None
+        instruction = Instruction.CODING if deliverable else Instruction.INITIALIZER
+        plan = self._plan(instruction)
+        before = self._seen or await anyio.to_thread.run_sync(self._tree.fingerprint)
+        try:
+            session = await ahead.take(plan)
+        except AgentStartError as error:
+            self._note_failed_start(error)
+            return
+        self._prepare_next(ahead)
+        prompt = self._prompt(instruction, file, deliverable)
+        number = self._situation.iterations + 1
+        self._sink(_session_started(number, plan, deliverable))
+        task_id = deliverable.id if deliverable else None
+        result = await self._drive.run(session, prompt, task_id=task_id, sink=self._sink)
+        result = self._checked(instruction, result)
+        self._sink(SessionEnded(number, instruction, result))
+        after = await anyio.to_thread.run_sync(self._tree.fingerprint)
+        self._seen = after
+        self._note(result, progressed=before != after or self._deliverables.load() != file)
+
+    def _plan(self, instruction: Instruction) -> SessionPlan:
+        settings = self._settings
+        limits = [settings.max_session_cost_usd]
+        if settings.limits.max_cost_usd is not None:
+            limits.append(settings.limits.max_cost_usd - self._situation.cost_usd)
+        known = [limit for limit in limits if limit is not None]
+        return SessionPlan(
+            instruction=instruction,
+            model=settings.plan_model if instruction.is_planning else settings.model,
+            thinking_tokens=settings.thinking_tokens,
+            max_cost_usd=min(known) if known else None,
+        )
+
+    def _prepare_next(self, ahead: ConnectAhead) -> None:
+        limits = self._settings.limits
+        # With a budget the next session's limit is known only when this one was paid; and a
+        # session that --max-iterations rules out is not worth a process.
+        last = limits.max_iterations is not None and (
+            self._situation.iterations + 1 >= limits.max_iterations
+        )
+        if limits.max_cost_usd is None and not last:
+            ahead.prepare(self._plan(Instruction.CODING))
+
+    def _prompt(
+        self, instruction: Instruction, file: StatusFile | None, deliverable: Deliverable | None
+    ) -> str:
+        marker = PromptMarker(
+            instruction=instruction,
+            iteration=self._situation.iterations + 1,
+            phase=deliverable.phase_id if deliverable else None,
+            task=deliverable.id if deliverable else None,
+        )
+        last = self._situation.last
+        return build_prompt(
+            marker,
+            self._instruction_text(instruction),
+            self._settings.project_dir,
+            file=file,
+            deliverable=deliverable,
+            previous_failure=last.error if last else None,
+        )
+
+    def _checked(self, instruction: Instruction, result: SessionResult) -> SessionResult:
+        """A planning session that planned nothing has failed, whatever it says."""
+        if instruction is not Instruction.INITIALIZER:
+            return result
+        if result.outcome is not SessionOutcome.COMPLETED:
+            return result
+        file = self._deliverables.load()
+        if file is not None and file.deliverables:
+            return result
+        return replace(
+            result,
+            outcome=SessionOutcome.EXECUTION_ERROR,
+            error="The planning session ended without creating a deliverable.",
+        )
+
+    def _note(self, result: SessionResult, *, progressed: bool) -> None:
+        now = self._situation
+        failed = result.outcome in _FAILED
+        self._situation = replace(
+            now,
+            last=result,
+            iterations=now.iterations + 1,
+            cost_usd=now.cost_usd + result.cost_usd,
+            consecutive_errors=now.consecutive_errors + 1 if failed else 0,
+            stalls=now.stalls if failed else 0 if progressed else now.stalls + 1,
+        )
+
+    def _note_failed_start(self, error: AgentStartError) -> None:
+        self._sink(Notice("warning", error.message, error.hint))
+        now = self._situation
+        self._situation = replace(
+            now,
+            last=SessionResult(SessionOutcome.CRASHED, error=str(error)),
+            consecutive_errors=now.consecutive_errors + 1,
+        )
+
+    def _result(self, ending: Ending, duration_seconds: float) -> RunResult:
+        now, file = self._situation, self._situation.file
+        counts = file.counts if file else None
+        quota = ending.reason is ExitReason.QUOTA_EXCEEDED
+        return RunResult(
+            command="run",
+            exit_reason=ending.reason,
+            message=ending.message,
+            hint=ending.hint,
+            spec_id=self._settings.spec_id,
+            counts=counts or DeliverableCounts(),
+            iterations=now.iterations,
+            agent_sessions=now.iterations,
+            duration_seconds=duration_seconds,
+            total_cost_usd=now.cost_usd,
+            blocked_ids=tuple(d.id for d in file.blocked) if file else (),
+            signal_number=self._signal_number,
+            quota_resets_at=now.last.quota_resets_at if quota and now.last else None,
+        )
+
+
+def _session_started(
+    number: int, plan: SessionPlan, deliverable: Deliverable | None
+) -> SessionStarted:
+    return SessionStarted(
+        number=number,
+        instruction=plan.instruction,
+        iteration=number,
+        model=plan.model,
+        task_id=deliverable.id if deliverable else None,
+        task_title=deliverable.description if deliverable else None,
+    )

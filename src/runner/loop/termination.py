@@ -1,0 +1,207 @@
+"""When a run ends, and why: seed 001 §3.4 as one ordered table of small named rules.
+
+The rules are pure. The first that answers ends the run; the order is the seed's priority,
+with the conditions it does not know put where they can't hide a more important one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runner.deliverables.model import StatusFile
+from runner.loop.events import ExitReason, SessionOutcome, SessionResult
+
+STALL_LIMIT = 3
+"""Sessions in a row that neither passed their deliverable nor changed a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds a run.
+
+    Attributes:
+        max_iterations: agent sessions at most, None for no limit.
+        max_retries: failed sessions in a row that are tried again.
+        max_cost_usd: US dollars for the whole run, None for no limit.
+    """
+
+    max_iterations: int | None = None
+    max_retries: int = 3
+    max_cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where a run stands between two sessions.
+
+    Attributes:
+        file: the deliverables, None before they were planned.
+        last: the result of the last session, None before the first.
+        consecutive_errors: failed sessions in a row.
+        stalls: sessions in a row without any progress.
+        interrupted: whether the user or the system asked to stop.
+    """
+
+    limits: Limits
+    file: StatusFile | None = None
+    last: SessionResult | None = None
+    iterations: int = 0
+    cost_usd: float = 0.0
+    consecutive_errors: int = 0
+    stalls: int = 0
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a run ends. `message` is for people; `hint` says what they can do next."""
+
+    reason: ExitReason
+    message: str
+    hint: str | None = None
+
+
+Rule = Callable[[Situation], Ending | None]
+
+
+def evaluate(situation: Situation) -> Ending | None:
+    """Return why the run ends here, or None when it goes on."""
+    return next((ending for rule in RULES if (ending := rule(situation))), None)
+
+
+def interrupted(situation: Situation) -> Ending | None:
+    """Priority 1: the user's word comes before everything."""
+    if not situation.interrupted:
+        return None
+    return Ending(
+        ExitReason.INTERRUPTED,
+        "User interrupted",
+        "Everything up to here is saved; `runner run` goes on from here.",
+    )
+
+
+def quota_exceeded(situation: Situation) -> Ending | None:
+    """Priority 2: a usage limit."""
+    if situation.last is None or situation.last.outcome is not SessionOutcome.QUOTA_EXCEEDED:
+        return None
+    said = situation.last.error or ""
+    return Ending(ExitReason.QUOTA_EXCEEDED, "Quota exceeded", f"{said} Run again after that.")
+
+
+def all_passed(situation: Situation) -> Ending | None:
+    """Priority 3: the goal."""
+    if situation.file is None or not situation.file.all_achievable_passed:
+        return None
+    return Ending(ExitReason.ALL_PASSED, "All achievable deliverables passed")
+
+
+def all_blocked(situation: Situation) -> Ending | None:
+    """Priority 4: there is work, and all of it needs something from outside."""
+    if situation.file is None or not situation.file.all_blocked:
+        return None
+    return Ending(
+        ExitReason.ALL_BLOCKED,
+        f"All {situation.file.counts.total} deliverables are blocked",
+        "The agent wrote the reasons into .runner-note.md; provide what is missing, then set "
+        "the deliverables to pending in .runner/status.json and run again.",
+    )
+
+
+def nothing_active(situation: Situation) -> Ending | None:
+    """A plan without one active deliverable can neither pass nor be worked on."""
+    file = situation.file
+    if file is None or not file.deliverables or file.active:
+        return None
+    return Ending(
+        ExitReason.FAILED,
+        "Every deliverable in .runner/status.json is deprecated",
+        "Move .runner/status.json away to have SPEC.md planned again.",
+    )
+
+
+def nothing_runnable(situation: Situation) -> Ending | None:
+    """What is left waits for something that this run can't pass (DESIGN §5)."""
+    file = situation.file
+    if file is None or not file.active or file.runnable:
+        return None
+    waiting = [d for d in file.achievable if file.unmet_dependencies(d)]
+    if not waiting:
+        return None
+    first = waiting[0]
+    needs = ", ".join(file.unmet_dependencies(first))
+    return Ending(
+        ExitReason.ALL_BLOCKED,
+        f"No deliverable can be worked on: {first.id} waits for {needs}",
+        "Unblock what it waits for, or correct dependsOn in .runner/status.json.",
+    )
+
+
+def fatal_error(situation: Situation) -> Ending | None:
+    """Trying again can't help."""
+    if situation.last is None or not situation.last.fatal:
+        return None
+    return Ending(ExitReason.FAILED, situation.last.error or "The agent session failed")
+
+
+def budget_exceeded(situation: Situation) -> Ending | None:
+    """The run spent what it may."""
+    limit = situation.limits.max_cost_usd
+    if limit is None or situation.cost_usd < limit:
+        return None
+    return Ending(
+        ExitReason.BUDGET_EXCEEDED,
+        f"Budget of ${limit:.2f} is spent (${situation.cost_usd:.2f})",
+        "Everything up to here is saved; run again with a new --max-cost to go on.",
+    )
+
+
+def max_iterations(situation: Situation) -> Ending | None:
+    """Priority 5."""
+    limit = situation.limits.max_iterations
+    if limit is None or situation.iterations < limit:
+        return None
+    return Ending(
+        ExitReason.MAX_ITERATIONS,
+        f"Max iterations ({limit}) reached",
+        "Everything up to here is saved; `runner run` goes on from here.",
+    )
+
+
+def max_retries_exceeded(situation: Situation) -> Ending | None:
+    """Priority 6: failed sessions in a row."""
+    if situation.consecutive_errors <= situation.limits.max_retries:
+        return None
+    said = (situation.last.error if situation.last else None) or "The agent session failed"
+    return Ending(
+        ExitReason.MAX_RETRIES_EXCEEDED,
+        f"{situation.consecutive_errors} sessions in a row failed; the last one: {said}",
+        "When the cause is mended, `runner run` goes on from here.",
+    )
+
+
+def stalled(situation: Situation) -> Ending | None:
+    """Sessions that change nothing would go on for ever, and each costs money."""
+    if situation.stalls < STALL_LIMIT:
+        return None
+    said = " ".join((situation.last.text if situation.last else "").split())[:300]
+    return Ending(
+        ExitReason.STALLED,
+        f"{STALL_LIMIT} sessions in a row changed nothing"
+        + (f"; the agent last said: {said}" if said else ""),
+        "See .runner-note.md; a clearer SPEC.md, a missing tool or a denied command is the "
+        "usual cause.",
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    interrupted,
+    quota_exceeded,
+    all_passed,
+    all_blocked,
+    nothing_active,
+    nothing_runnable,
+    fatal_error,
+    budget_exceeded,
+    max_iterations,
+    max_retries_exceeded,
+    stalled,
+)
