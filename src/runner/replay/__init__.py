@@ -1,1 +1,8 @@
 """The loopback Messages API: a scripted model for the demo, `--replay` and the tests."""
+
+from runner.replay.ask import Ask
+from runner.replay.player import Divergence
+from runner.replay.script import Script, load_script, parse_script
+from runner.replay.server import ScriptedModel
+
+__all__ = ["Ask", "Divergence", "Script", "ScriptedModel", "load_script", "parse_script"]

@@ -1,0 +1,133 @@
+"""Turn the JSON that an agent gives to a tool into values, or say precisely what is wrong."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from runner.deliverables.document import type_name
+from runner.deliverables.model import Status
+from runner.deliverables.schemas import (
+    DEFAULT_LIST_LIMIT,
+    MAX_LIST_LIMIT,
+    STATUS_VALUES,
+    TOOL_EXAMPLES,
+)
+from runner.deliverables.transitions import Draft
+from runner.errors import DeliverableError
+
+_T = TypeVar("_T")
+_Reader = Callable[[Any, str], _T]
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """What `list` was asked for; None means any."""
+
+    status: Status | None
+    verified: bool | None
+    limit: int
+
+
+class ArgumentReader:
+    """Reads one tool's arguments. Every method raises DeliverableError with an example."""
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+
+    def drafts(self, args: Any) -> tuple[Draft, ...]:
+        fields = self._fields(args, "the input", required=("deliverables",))
+        items = self._list(fields["deliverables"], "deliverables")
+        return tuple(self._draft(v, f"deliverables[{i}]") for i, v in enumerate(items))
+
+    def deliverable_id(self, args: Any) -> str:
+        fields = self._fields(args, "the input", required=("deliverableId",))
+        return self._string(fields["deliverableId"], "deliverableId")
+
+    def status_change(self, args: Any) -> tuple[str, Status]:
+        fields = self._fields(args, "the input", required=("deliverableId", "status"))
+        deliverable_id = self._string(fields["deliverableId"], "deliverableId")
+        return deliverable_id, self._status(fields["status"], "status")
+
+    def query(self, args: Any) -> ListQuery:
+        fields = self._fields(args, "the input", optional=("filter", "limit"))
+        wanted = self._fields(fields.get("filter", {}), "filter", optional=("status", "verified"))
+        return ListQuery(
+            status=_given(wanted, "status", self._status, "filter."),
+            verified=_given(wanted, "verified", self._boolean, "filter."),
+            limit=_given(fields, "limit", self._limit) or DEFAULT_LIST_LIMIT,
+        )
+
+    def _draft(self, value: Any, at: str) -> Draft:
+        fields = self._fields(
+            value,
+            at,
+            required=("id", "description", "acceptanceCriteria"),
+            optional=("phase", "dependsOn", "verification"),
+        )
+        prefix = f"{at}."
+        return Draft(
+            id=self._string(fields["id"], f"{at}.id"),
+            description=self._string(fields["description"], f"{at}.description"),
+            acceptance_criteria=self._strings(
+                fields["acceptanceCriteria"], f"{at}.acceptanceCriteria"
+            ),
+            phase=_given(fields, "phase", self._string, prefix),
+            depends_on=_given(fields, "dependsOn", self._strings, prefix) or (),
+            verification=_given(fields, "verification", self._strings, prefix) or (),
+        )
+
+    def _fields(
+        self, value: Any, at: str, *, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()
+    ) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            self._expected(at, "an object", value)
+        for key in value:
+            if key not in required + optional:
+                self._refuse(f"{at} has the unknown field {str(key)[:80]!r}")
+        for key in required:
+            if key not in value:
+                self._refuse(f"{at} has no {key!r}")
+        return value
+
+    def _status(self, value: Any, at: str) -> Status:
+        if value not in STATUS_VALUES:
+            shown = repr(value[:40]) if isinstance(value, str) else type_name(value)
+            self._refuse(f"{at} must be one of {', '.join(STATUS_VALUES)}, not {shown}")
+        return Status(value)
+
+    def _limit(self, value: Any, at: str) -> int:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if not is_number or not 1 <= value <= MAX_LIST_LIMIT:
+            self._refuse(f"{at} must be a whole number from 1 to {MAX_LIST_LIMIT}")
+        return int(value)
+
+    def _list(self, value: Any, at: str) -> list[Any]:
+        if not isinstance(value, list):
+            self._expected(at, "an array", value)
+        return value
+
+    def _strings(self, value: Any, at: str) -> tuple[str, ...]:
+        return tuple(self._string(v, f"{at}[{i}]") for i, v in enumerate(self._list(value, at)))
+
+    def _string(self, value: Any, at: str) -> str:
+        if not isinstance(value, str):
+            self._expected(at, "a string", value)
+        return value
+
+    def _boolean(self, value: Any, at: str) -> bool:
+        if not isinstance(value, bool):
+            self._expected(at, "true or false", value)
+        return value
+
+    def _expected(self, at: str, what: str, value: Any) -> NoReturn:
+        self._refuse(f"{at} must be {what}, not {type_name(value)}")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise DeliverableError(
+            f"{self._tool}: {what}. Nothing was changed.",
+            hint=f"Call it like this: {TOOL_EXAMPLES[self._tool]}",
+        )
+
+
+def _given(fields: Mapping[str, Any], key: str, read: _Reader[_T], prefix: str = "") -> _T | None:
+    return read(fields[key], f"{prefix}{key}") if key in fields else None

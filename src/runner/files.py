@@ -1,0 +1,185 @@
+"""Write files so that a reader finds the old content or the new, and lock them.
+
+A write goes to a temporary file in the same folder, is flushed to the disk, and takes the
+target's name in one step (DESIGN §6). Whoever is killed on the way leaves the target as it
+was, and at most a leftover called `.<name>.<16 hex digits>.tmp` for `sweep_temporary`.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runner.errors import LockTimeoutError, StateWriteError
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+_NEW_FILE_MODE = 0o666  # the umask takes its share
+_NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Some file systems can't sync a folder; their rename is as durable as it will ever be.
+_NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES})
+_HINTS = {
+    errno.ENOSPC: "Free some disk space, then try again.",
+    errno.EDQUOT: "Free some of your disk quota, then try again.",
+    errno.EFBIG: "Raise the file size limit (ulimit -f), then try again.",
+    errno.EROFS: "The file system is mounted read-only: work on a copy that can be written.",
+    errno.EACCES: "Check the owner and permissions of the file and its folder.",
+    errno.EPERM: "Check the owner and permissions of the file and its folder.",
+    errno.EISDIR: "A folder has the file's name: move it away.",
+    errno.EEXIST: "A file stands where a folder is needed: move it away.",
+    errno.ENOTDIR: "A file stands where a folder is needed: move it away.",
+    errno.ENOENT: "Create the folder first.",
+}
+
+
+def write_error(path: Path, cause: OSError) -> StateWriteError:
+    """Return the error that says why `path` could not be written, and what to do about it."""
+    reason = cause.strerror or str(cause)
+    hint = _HINTS.get(cause.errno or 0, "Check the disk and the folder, then try again.")
+    return StateWriteError(f"{path} could not be written: {reason}.", hint=hint)
+
+
+def write_atomic(path: Path, data: str | bytes, *, mode: int | None = None) -> None:
+    """Replace the content of `path`, or create it, in one step that survives a crash.
+
+    An existing file keeps its permissions, and its owner where we may set it. A target that
+    is a symbolic link (or a pipe or device) is refused: to replace the link would cut it
+    silently, and to write through it would let a repository choose which file we overwrite.
+
+    Args:
+        path: the target; its folder must exist.
+        data: text is written as UTF-8, line ends as they are.
+        mode: permission bits to set; None keeps the old file's, or applies the umask.
+
+    Raises:
+        StateWriteError: nothing was written, and what was there before still stands.
+    """
+    content = data.encode("utf-8") if isinstance(data, str) else data
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        old = _regular_file(path)
+        try:
+            _write_new(temporary, content, old, mode)
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+def sweep_temporary(directory: Path, older_than_seconds: float) -> int:
+    """Remove what killed writers left in `directory`; return how many files that were.
+
+    Only regular files with a name that `write_atomic` gives are touched. Young ones may
+    belong to a writer at work, so `older_than_seconds` should exceed any honest write.
+    Problems are not errors: a leftover harms nobody.
+    """
+    limit = time.time() - older_than_seconds
+    removed = 0
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if _TEMPORARY.fullmatch(entry.name) and _unlink_if_older(entry, limit):
+                removed += 1
+    return removed
+
+
+@contextmanager
+def locked(path: Path, timeout: float = 5.0) -> Iterator[None]:
+    """Hold the lock file `path`, against other processes and other threads of this one.
+
+    The operating system lets go of the lock when its holder dies. The file and its folder
+    are created on demand, and the file stays: it is the lock's name, not its state.
+
+    Args:
+        path: the lock file, e.g. `.runner/autonomy/locks/status.lock`.
+        timeout: seconds to wait for another holder.
+
+    Raises:
+        LockTimeoutError: another holder kept it for longer than `timeout`.
+        StateWriteError: the lock file can't be created.
+    """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - costs 60 ms; readers never need it
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        lock.acquire(timeout=timeout, poll_interval=0.02)
+    except Timeout as error:
+        raise LockTimeoutError(
+            f"Another process has held {path} for more than {timeout:g} seconds.",
+            hint="Wait until it is done, or see who it is: fuser -v on that file. "
+            "The lock ends with its process; deleting the file doesn't free it.",
+        ) from error
+    except OSError as error:
+        raise write_error(path, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _regular_file(path: Path) -> os.stat_result | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISREG(found.st_mode):
+        return found
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
+    raise StateWriteError(
+        f"{path} is {kind}, and runner does not write through it.",
+        hint="Replace it by a regular file.",
+    )
+
+
+def _write_new(
+    temporary: Path, content: bytes, old: os.stat_result | None, mode: int | None
+) -> None:
+    with open(os.open(temporary, _NEW_FILE_FLAGS, _NEW_FILE_MODE), "wb") as file:  # noqa: PTH123
+        descriptor = file.fileno()
+        if old is not None:
+            _keep_owner(descriptor, old)
+        if mode is None and old is not None:
+            mode = stat.S_IMODE(old.st_mode)
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _keep_owner(descriptor: int, old: os.stat_result) -> None:
+    """Leave the owner alone when a container's root rewrites a user's file."""
+    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+
+
+def _sync_folder(folder: Path) -> None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+
+
+def _unlink_if_older(entry: os.DirEntry[str], limit: float) -> bool:
+    with contextlib.suppress(OSError):
+        found = entry.stat(follow_symlinks=False)
+        if stat.S_ISREG(found.st_mode) and found.st_mtime < limit:
+            Path(entry.path).unlink()
+            return True
+    return False

@@ -1,0 +1,229 @@
+"""Decide what the scripted model answers to a request.
+
+A conversation is one marker prompt inside one agent session. Which turn comes next is read
+from the request itself, by counting the model's turns since that prompt; so a request that is
+sent again gets the same answer, and any number of conversations can go on at once. What is
+remembered is only which script session a conversation was given, and how often it failed.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, takewhile
+from pathlib import Path
+
+from runner.marker import PromptMarker
+from runner.replay.script import Failure, Script, Session, Turn, fill, unfilled
+from runner.replay.wire import (
+    Answer,
+    Json,
+    estimate_tokens,
+    stable_id,
+    tool_results,
+    user_texts,
+)
+
+_SMALL_TALK = "OK"
+_EXCERPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """A place where the conversation left the script.
+
+    Attributes:
+        marker: the prompt, None when there was none.
+        turn: the model's turn, counted from 1.
+    """
+
+    marker: PromptMarker | None
+    turn: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in which conversation a request stands.
+
+    Attributes:
+        agent: whatever tells one agent session from another, "" when nothing does.
+        prompt: how many marker prompts came before this one in the agent session.
+        turn: how many turns the model has had since the prompt.
+    """
+
+    agent: str
+    marker: PromptMarker | None
+    prompt: int
+    turn: int
+
+
+def find_place(messages: Sequence[Json], agent: str) -> Place:
+    """Return where a request stands; the last prompt with a marker counts."""
+    marked = [
+        (index, marker)
+        for index, item in enumerate(messages)
+        for marker in (PromptMarker.find("\n".join(user_texts(item))),)
+        if marker is not None
+    ]
+    start, marker = marked[-1] if marked else (0, None)
+    return Place(agent, marker, len(marked), _model_turns(messages[start:]))
+
+
+class Player:
+    """Plays a script. Safe to use from many threads.
+
+    Args:
+        script: what to play.
+        project: what `{{project}}` stands for; None leaves it unknown.
+    """
+
+    def __init__(self, script: Script, project: Path | None = None) -> None:
+        self._script = script
+        self._project = project
+        self._lock = threading.Lock()
+        self._given: dict[Place, Session | None] = {}
+        self._used: set[int] = set()
+        self._failed: Counter[tuple[Place, int]] = Counter()
+        self._divergences: dict[Divergence, None] = {}
+
+    @property
+    def divergences(self) -> list[Divergence]:
+        """Where conversations left the script so far, in order, each once."""
+        with self._lock:
+            return list(self._divergences)
+
+    def diverge(self, message: str, place: Place | None = None) -> None:
+        """Note that something happened which the script does not say."""
+        marker, turn = (place.marker, place.turn + 1) if place else (None, 0)
+        with self._lock:
+            self._divergences[Divergence(marker, turn, message)] = None
+
+    def play(self, request: Json, place: Place) -> Answer | Failure:
+        """Return the answer to a request that stands at `place`."""
+        session = self._session_for(place, has_tools=bool(request.get("tools")))
+        if session is None:
+            return self._plain(request, place, self._without_session(place))
+        failures, turn = session.step(place.turn)
+        failing = self._next_failure(place, failures)
+        if failing is not None:
+            return failing
+        if turn is None:
+            text = f"The script has no turn {place.turn + 1} for this session; it ends here."
+            self.diverge(text, place)
+            return self._plain(request, place, text)
+        self._check_results(turn, request, place)
+        return self._answer(turn, request, place)
+
+    def _session_for(self, place: Place, *, has_tools: bool) -> Session | None:
+        conversation = _conversation(place)
+        with self._lock:
+            if conversation not in self._given:
+                self._given[conversation] = self._choose(place.marker, has_tools=has_tools)
+            return self._given[conversation]
+
+    def _choose(self, marker: PromptMarker | None, *, has_tools: bool) -> Session | None:
+        for index, session in enumerate(self._script.session):
+            if marker and index not in self._used and session.matches(marker):
+                if not session.repeat:
+                    self._used.add(index)
+                return session
+        # Without a marker and tools it is the agent's own housekeeping, not a prompt.
+        if marker is None and not has_tools:
+            return None
+        return next((s for s in self._script.session if s.fallback), None)
+
+    def _without_session(self, place: Place) -> str:
+        if place.marker is None:
+            return _SMALL_TALK
+        text = f"The script has no session for {place.marker.render()}."
+        self.diverge(text, place)
+        return text
+
+    def _next_failure(self, place: Place, failures: Sequence[Failure]) -> Failure | None:
+        key = (_conversation(place), place.turn)
+        with self._lock:
+            left = self._failed[key]
+            for failing in failures:
+                if failing.times is None or left < failing.times:
+                    self._failed[key] += 1
+                    return failing
+                left -= failing.times
+        return None
+
+    def _check_results(self, turn: Turn, request: Json, place: Place) -> None:
+        failed = [result for result in _last_results(request) if result.get("is_error")]
+        if turn.expect_error is None or turn.expect_error == bool(failed):
+            return
+        if turn.expect_error:
+            self.diverge("The script expected a tool to fail, and none did.", place)
+        else:
+            said = str(failed[0].get("content"))[:_EXCERPT]
+            self.diverge(f"The script expected no tool to fail, but one said: {said}", place)
+
+    def _answer(self, turn: Turn, request: Json, place: Place) -> Answer:
+        values = self._values(place)
+        for name in sorted(unfilled(turn, values)):
+            self.diverge(f"Nothing is known to put in place of {{{{{name}}}}}.", place)
+        blocks: list[Json] = []
+        if turn.thinking:
+            thought = fill(turn.thinking, values)
+            blocks.append({"type": "thinking", "thinking": thought, "signature": "scripted"})
+        if turn.text:
+            blocks.append({"type": "text", "text": fill(turn.text, values)})
+        for number, call in enumerate(turn.tools):
+            blocks.append({
+                "type": "tool_use",
+                "id": stable_id("toolu", place, number),
+                "name": call.name,
+                "input": call.rendered(values),
+            })  # fmt: skip
+        usage = {**turn.usage.model_dump(), **_estimated(turn, request, blocks)}
+        return Answer(stable_id("msg", place), tuple(blocks), usage, turn.delay_ms / 1000)
+
+    def _plain(self, request: Json, place: Place, text: str) -> Answer:
+        usage = {
+            "input_tokens": estimate_tokens(request.get("messages")),
+            "output_tokens": estimate_tokens(text),
+        }
+        name = stable_id("msg", place, estimate_tokens(request), text)
+        return Answer(name, ({"type": "text", "text": text},), usage)
+
+    def _values(self, place: Place) -> dict[str, str]:
+        marker = place.marker
+        known = {
+            "project": self._project,
+            "task": marker and marker.task,
+            "phase": marker and marker.phase,
+            "iteration": marker and marker.iteration,
+        }
+        return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def _conversation(place: Place) -> Place:
+    return Place(place.agent, place.marker, place.prompt, 0)
+
+
+def _model_turns(messages: Sequence[Json]) -> int:
+    """Count the model's turns; one that is sent in several messages counts once."""
+    return sum(by_model for by_model, _ in groupby(messages, key=_by_model))
+
+
+def _last_results(request: Json) -> list[Json]:
+    """Return the tool results since the model's last turn, whatever else stands there."""
+    since = takewhile(lambda item: not _by_model(item), reversed(request["messages"]))
+    return [result for item in since for result in tool_results(item)]
+
+
+def _by_model(item: Json) -> bool:
+    return item.get("role") == "assistant"
+
+
+def _estimated(turn: Turn, request: Json, blocks: Sequence[Json]) -> dict[str, int]:
+    given = turn.usage
+    asked = given.input_tokens
+    said = given.output_tokens
+    return {
+        "input_tokens": estimate_tokens(request["messages"]) if asked is None else asked,
+        "output_tokens": estimate_tokens(list(blocks)) if said is None else said,
+    }

@@ -1,0 +1,255 @@
+"""The file a scripted model is written in: TOML, described in docs/scripted-model.md."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from runner.errors import ScriptError
+from runner.marker import Instruction, PromptMarker
+from runner.replay.explain import explain
+
+_PLACEHOLDER = re.compile(r"\{\{(project|task|phase|iteration)\}\}")
+# A line break inside a header would let a script write headers of its own making.
+_HeaderText = Annotated[str, Field(pattern=r"^[^\r\n]*$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
+
+
+class Usage(_Part):
+    """Token counts reported for a turn. What is left out is estimated from the text."""
+
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    cache_read_input_tokens: int = Field(default=0, ge=0)
+    cache_creation_input_tokens: int = Field(default=0, ge=0)
+
+
+class Failure(_Part):
+    """An API failure given instead of an answer.
+
+    Attributes:
+        type: the API's name of the error; derived from the status when left out.
+        times: how many requests of a conversation fail; None for every one.
+        headers: further response headers, e.g. `retry-after`.
+    """
+
+    status: int = Field(ge=400, le=599)
+    message: str = "scripted failure"
+    type: str | None = None
+    times: int | None = Field(default=None, ge=1)
+    headers: dict[str, _HeaderText] = Field(default_factory=dict)
+
+
+class ToolCall(_Part):
+    """One tool call of a turn. The text of `content_file` becomes `input.content`."""
+
+    name: str = Field(min_length=1)
+    input: dict[str, JsonValue] = Field(default_factory=dict)
+    content_file: str | None = None
+    _content: str | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _load_content(self, info: ValidationInfo) -> Self:
+        if self.content_file is None:
+            return self
+        if "content" in self.input:
+            raise ValueError('give "content_file" or input.content, not both')
+        folder = (info.context or {}).get("folder")
+        self._content = _read_beside(folder, self.content_file)
+        return self
+
+    def rendered(self, values: Mapping[str, str]) -> dict[str, JsonValue]:
+        """Return the input with placeholders filled in; a content file stays as it is."""
+        filled = {key: _fill_json(value, values) for key, value in self.input.items()}
+        return filled if self._content is None else {**filled, "content": self._content}
+
+
+class Turn(_Part):
+    """What the model says once, or how the API fails.
+
+    Attributes:
+        expect_error: whether a tool result that this turn answers should be an error;
+            None to accept both.
+        delay_ms: how long the model takes, in milliseconds.
+    """
+
+    text: str | None = None
+    thinking: str | None = None
+    tools: tuple[ToolCall, ...] = ()
+    expect_error: bool | None = None
+    delay_ms: int = Field(default=0, ge=0, le=600_000)
+    error: Failure | None = None
+    usage: Usage = Usage()
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the turn has an answer to give."""
+        return bool(self.text or self.tools)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.speaks and self.error is None:
+            raise ValueError('a turn needs "text", "tools" or "error"')
+        if self.thinking and not self.speaks:
+            raise ValueError('a turn with "thinking" also needs "text" or "tools"')
+        return self
+
+
+class Session(_Part):
+    """The turns for one prompt, and which prompts they are for. None matches anything."""
+
+    instruction: Instruction | None = None
+    iteration: int | None = Field(default=None, ge=0)
+    phase: str | None = None
+    task: str | None = None
+    repeat: bool = False
+    fallback: bool = False
+    turn: tuple[Turn, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _can_be_matched(self) -> Self:
+        keys = (self.instruction, self.iteration, self.phase, self.task)
+        if self.fallback and any(key is not None for key in keys):
+            raise ValueError('a session with "fallback" has no other match keys')
+        if not self.fallback and self.instruction is None:
+            raise ValueError('a session needs "instruction", or fallback = true')
+        return self
+
+    @model_validator(mode="after")
+    def _every_turn_is_reachable(self) -> Self:
+        for number, turn in enumerate(self.turn[:-1], start=1):
+            if turn.error is not None and turn.error.times is None:
+                raise ValueError(
+                    f"turn {number} fails for ever, so turn {number + 1} is never reached; "
+                    'give its error "times"'
+                )
+        return self
+
+    def matches(self, marker: PromptMarker) -> bool:
+        """Whether the session was written for this prompt. A fallback never says so."""
+        wanted = {
+            "instruction": self.instruction,
+            "iteration": self.iteration,
+            "phase": self.phase,
+            "task": self.task,
+        }
+        return not self.fallback and all(
+            value is None or value == getattr(marker, key) for key, value in wanted.items()
+        )
+
+    def step(self, index: int) -> tuple[tuple[Failure, ...], Turn | None]:
+        """Return answer `index`, from 0, and the failures that come before it.
+
+        A turn that only fails takes no place of its own: the API has not answered yet.
+        The answer is None past the last turn.
+        """
+        failures: list[Failure] = []
+        position = 0
+        for turn in self.turn:
+            if turn.error is not None and position == index:
+                failures.append(turn.error)
+            if turn.speaks:
+                if position == index:
+                    return tuple(failures), turn
+                position += 1
+        return tuple(failures), None
+
+
+class Script(_Part):
+    """A scripted model: the sessions in the order in which they are tried."""
+
+    session: tuple[Session, ...] = Field(min_length=1)
+
+
+def load_script(path: Path) -> Script:
+    """Read a script file.
+
+    Raises:
+        ScriptError: it can't be read or is wrong; says where and what to write instead.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ScriptError(
+            f"The script {path} does not exist.", hint="Give the path of a script file."
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScriptError(
+            f"The script {path} can't be read: {error}.", hint="It must be a text file in UTF-8."
+        ) from error
+    return parse_script(text, name=str(path), folder=path.parent)
+
+
+def parse_script(text: str, *, name: str, folder: Path | None = None) -> Script:
+    """Read a script from text.
+
+    Args:
+        text: the TOML.
+        name: what messages call the script.
+        folder: where its content files stand; None when it can have none.
+
+    Raises:
+        ScriptError: it is wrong; says where and what to write instead.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScriptError(
+            f"{name} is not valid TOML: {error}.",
+            hint="Text of several lines stands between ''' marks; "
+            "an inline { table } must stay on one line.",
+        ) from error
+    try:
+        return Script.model_validate(data, context={"folder": folder})
+    except ValidationError as error:
+        raise explain(error, name, Script) from error
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Replace `{{project}}`, `{{task}}`, `{{phase}}`, `{{iteration}}` where values has them."""
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def unfilled(turn: Turn, values: Mapping[str, str]) -> set[str]:
+    """Return the placeholders of a turn for which there is no value."""
+    texts = [turn.text or "", turn.thinking or "", *(str(call.input) for call in turn.tools)]
+    return {name for text in texts for name in _PLACEHOLDER.findall(text)} - values.keys()
+
+
+def _fill_json(value: JsonValue, values: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return fill(value, values)
+    if isinstance(value, list):
+        return [_fill_json(item, values) for item in value]
+    if isinstance(value, dict):
+        return {key: _fill_json(item, values) for key, item in value.items()}
+    return value
+
+
+def _read_beside(folder: Path | None, name: str) -> str:
+    if folder is None:
+        raise ValueError("content_file needs a script that is a file; write input.content")
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError(f'"{name}" must lie in the folder of the script')
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f'"{name}" beside the script can\'t be read as text') from error
