@@ -1,0 +1,63 @@
+"""The JSON formats: one object at the end, or one a line as things happen (docs/events.md)."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from runner.cli.presenter.base import Presenter
+from runner.cli.presenter.event_json import event_object
+from runner.cli.presenter.output import Output
+from runner.loop.events import RunEnded, RunEvent
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class JsonPresenter:
+    """Writes JSON on one stream and lets another presenter speak to people elsewhere.
+
+    Args:
+        people: gets every event too; it must not write to `out`.
+        out: gets JSON alone.
+        stream: one object per event; otherwise the result object only.
+        now: the time that the objects carry.
+    """
+
+    def __init__(
+        self,
+        people: Presenter,
+        out: Output,
+        *,
+        stream: bool,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self._people = people
+        self._out = out
+        self._stream = stream
+        self._now = now
+
+    def __call__(self, event: RunEvent) -> None:
+        """Write one event. People first, so that the activity line is gone before the result."""
+        self._people(event)
+        if self._stream or isinstance(event, RunEnded):
+            # ASCII alone: no terminal sequence, no lone surrogate and no encoding can do harm.
+            text = json.dumps(event_object(event, self._now()), default=str)
+            self._out.write(text.replace("\x7f", "\\u007f") + "\n")
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._people.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """End."""
+        self._people.__exit__(kind, error, traceback)

@@ -1,0 +1,202 @@
+"""The terminal: coloured lines above one transient activity line (seed 001 §3.5).
+
+The only module that imports Rich; nothing else may import it before a terminal is known.
+"""
+
+import contextlib
+import io
+import os
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from runner.cli.presenter.activity import Activity, Clock
+from runner.cli.presenter.lines import Line, Tone
+from runner.cli.presenter.narration import Narrator
+from runner.cli.presenter.output import Output, Ticker
+from runner.cli.presenter.plain import Paint, unpainted
+from runner.loop.events import RunEvent
+
+_TICK_SECONDS = 0.25
+_DEFAULT_WIDTH = 80
+_ERASE_LINE = "\r\x1b[2K"
+_ERASE_BELOW = "\x1b[J"
+
+_STYLES = {
+    Tone.NORMAL: "",
+    Tone.STRONG: "bold",
+    Tone.FAINT: "dim",
+    Tone.GOOD: "bold green",
+    Tone.CAUTION: "yellow",
+    Tone.BAD: "bold red",
+}
+
+
+class Painter:
+    """Paints lines for one terminal. A line's text is never read as Rich markup.
+
+    Args:
+        output: the terminal, for its width.
+        environ: decides the colours (TERM, COLORTERM).
+        forced: use the eight basic colours even where the environment promises none.
+    """
+
+    def __init__(self, output: Output, environ: Mapping[str, str], *, forced: bool = False) -> None:
+        self._output = output
+        self._console = Console(
+            file=io.StringIO(),
+            force_terminal=True,
+            color_system="standard" if forced else "auto",
+            markup=False,
+            emoji=False,
+            highlight=False,
+            legacy_windows=False,
+            _environ=dict(environ),
+        )
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal now."""
+        descriptor = self._output.fileno()
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                return os.get_terminal_size(descriptor).columns or _DEFAULT_WIDTH
+        return _DEFAULT_WIDTH
+
+    def line(self, line: Line) -> str:
+        """Return a permanent line. The terminal wraps it, so that it can be copied whole."""
+        text = Text.assemble(*((content, _STYLES[tone]) for content, tone in line.spans))
+        if line.clip and self._output.is_terminal():
+            text.truncate(self.width, overflow="ellipsis")
+        return self._render(text)
+
+    def clipped(self, content: str, width: int) -> tuple[str, int]:
+        """Return the transient line and its width in cells.
+
+        It stays a column short of the edge, where terminals differ about the cursor.
+        """
+        text = Text(content)
+        text.truncate(max(1, width - 1), overflow="ellipsis")
+        return self._render(text), cell_len(text.plain)
+
+    def _render(self, text: Text) -> str:
+        with self._console.capture() as capture:
+            self._console.print(text, soft_wrap=True, end="")
+        return capture.get()
+
+
+class TerminalPresenter:
+    """Shows a run on a terminal.
+
+    The transient line is drawn by a timer thread when it changed, never by the events, so
+    thousands of them a second cost nothing. The cursor is neither hidden nor moved from the
+    line: whatever stops the process leaves a usable terminal behind.
+
+    Args:
+        out: the terminal.
+        err: gets warnings and errors; mostly the same terminal.
+        environ: decides the colours.
+        clock: monotonic seconds.
+        wall: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        out: Output,
+        err: Output,
+        environ: Mapping[str, str],
+        *,
+        clock: Clock = time.monotonic,
+        wall: Clock = time.time,
+    ) -> None:
+        self._out, self._err = out, err
+        self._painter = Painter(out, environ)
+        self._paint_err: Paint = Painter(err, environ).line if err.is_terminal() else unpainted
+        self._activity = Activity(clock, wall)
+        self._narrator = Narrator(wall)
+        self._lock = threading.RLock()
+        self._drawn = ("", 0)
+        self._drawn_cells = 0
+        self._ticker = Ticker(_TICK_SECONDS, self.tick)
+
+    def __call__(self, event: RunEvent) -> None:
+        """Write the lines of one event above the activity line."""
+        self._activity.update(event)
+        lines = self._narrator.lines(event)
+        if lines:
+            with self._lock:
+                self._write(lines)
+
+    def __enter__(self) -> Self:
+        """Begin the activity line."""
+        self._ticker.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """Take the activity line away."""
+        self._ticker.stop()
+        with self._lock:
+            self._out.write(self._erase())
+
+    def tick(self) -> None:
+        """Draw the activity line if it changed or the terminal did."""
+        if not _in_foreground(self._out):
+            return
+        with self._lock:
+            wanted = (self._activity.text(), self._painter.width)
+            if wanted != self._drawn:
+                self._out.write(self._erase() + self._draw(*wanted))
+
+    def _write(self, lines: list[Line]) -> None:
+        pending = self._erase()
+        for line in lines:
+            if line.is_for_stderr:
+                self._out.write(pending)
+                self._err.write(f"{self._paint_err(line)}\n")
+                pending = ""
+            else:
+                pending += f"{self._painter.line(line)}\n"
+        if _in_foreground(self._out):
+            pending += self._draw(self._activity.text(), self._painter.width)
+        self._out.write(pending)
+
+    def _draw(self, content: str, width: int) -> str:
+        """Return what draws the line where the cursor is, and remember it."""
+        painted, cells = self._painter.clipped(content, width) if content else ("", 0)
+        self._drawn, self._drawn_cells = (content, width), cells
+        return painted
+
+    def _erase(self) -> str:
+        """Return what takes the drawn line away and leaves the cursor in its first column.
+
+        A terminal that became narrower has broken the line into several rows.
+        """
+        cells = self._drawn_cells
+        self._drawn, self._drawn_cells = ("", 0), 0
+        if not cells or not _in_foreground(self._out):
+            return ""
+        rows = -(-cells // self._painter.width)
+        return _ERASE_LINE if rows == 1 else f"\r\x1b[{rows - 1}A{_ERASE_BELOW}"
+
+
+def _in_foreground(output: Output) -> bool:
+    """Whether the terminal is ours now: in the background the line would draw over a shell."""
+    descriptor = output.fileno()
+    if descriptor is None:
+        return True
+    try:
+        return os.tcgetpgrp(descriptor) == os.getpgrp()
+    except OSError:
+        return True
