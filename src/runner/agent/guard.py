@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
     _write_pid(pid_file)
     status = _wait(_spawn(command), signals)
     _end_descendants()
-    os.unlink(pid_file)  # noqa: PTH108 - pathlib is slow to import
+    os.unlink(pid_file)
     return status
 
 
@@ -66,15 +66,15 @@ class _Signals:
 
 def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 - needed on Linux alone, and slow to import
+        import ctypes
 
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _write_pid(path: str) -> None:
-    with open(f"{path}.new", "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib is slow to import
+    with open(f"{path}.new", "w", encoding="ascii") as file:
         file.write(str(os.getpid()))
-    os.replace(f"{path}.new", path)  # noqa: PTH105 - as above
+    os.replace(f"{path}.new", path)
 
 
 def _spawn(command: list[str]) -> int:
@@ -88,7 +88,7 @@ def _spawn(command: list[str]) -> int:
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() == guard:
-            os.execv(command[0], command)
+            os.execv(command[0], command)  # noqa: S606 - no shell is the point
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]}: {error.strerror}\n")
         sys.stderr.flush()
@@ -156,13 +156,13 @@ def _children_by_parent() -> dict[int, list[int]]:
 
 def _process_table() -> list[tuple[int, int]]:
     if sys.platform != "linux":
-        with os.popen("/bin/ps -axo pid=,ppid=") as listing:
+        with os.popen("/bin/ps -axo pid=,ppid=") as listing:  # noqa: S605 - a fixed command
             return [(int(a), int(b)) for a, b in (line.split() for line in listing)]
     rows = []
-    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to import
+    for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
+                with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
                     fields = file.read().rpartition(")")[2].split()
             except OSError:
                 continue

@@ -33,9 +33,7 @@ def deny_by_default(judge: ToolJudge, on_denied: DenialSink) -> "list[HookMatche
         return judge_call(call, judge, on_denied)
 
     return [
-        HookMatcher(
-            matcher=None, hooks=[hook], timeout=HOOK_TIMEOUT_SECONDS, on_failure="block"
-        )
+        HookMatcher(matcher=None, hooks=[hook], timeout=HOOK_TIMEOUT_SECONDS, on_failure="block")
     ]
 
 

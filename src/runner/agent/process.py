@@ -84,7 +84,7 @@ class AgentProcess:
         with anyio.CancelScope(shield=True):
             self.terminate()
             with anyio.move_on_after(within_seconds):
-                while self.alive:
+                while self.alive:  # noqa: ASYNC110 - nobody tells us when another process ends
                     await anyio.sleep(_POLL_SECONDS)
             self.kill()
         shutil.rmtree(self._directory, ignore_errors=True)

@@ -48,17 +48,18 @@ def _is_number(text: str) -> bool:
 
 
 def _complain(error: RunnerError) -> None:
-    print(f"Error: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"       {error.hint}", file=sys.stderr)
+    _say(f"Error: {error.message}", error.hint)
 
 
 def _report_bug(error: Exception) -> None:
     if os.environ.get("AUTORUNNER_DEBUG"):
         traceback.print_exc()
-    print(f"Error: unexpected {type(error).__name__}: {error}", file=sys.stderr)
-    print(
-        "       This is a bug in runner. State on disk is unharmed; set AUTORUNNER_DEBUG=1 for "
-        "the traceback.",
-        file=sys.stderr,
+    _say(
+        f"Error: unexpected {type(error).__name__}: {error}",
+        "This is a bug in runner. State on disk is unharmed; AUTORUNNER_DEBUG=1 shows the "
+        "traceback.",
     )
+
+
+def _say(message: str, hint: str | None) -> None:
+    sys.stderr.write(f"{message}\n" + (f"       {hint}\n" if hint else ""))

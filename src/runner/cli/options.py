@@ -38,9 +38,7 @@ Model = Annotated[
 ]
 PlanModel = Annotated[
     str,
-    typer.Option(
-        "--plan-model", "-P", envvar="AUTORUNNER_PLAN_MODEL", help="Model for planning."
-    ),
+    typer.Option("--plan-model", "-P", envvar="AUTORUNNER_PLAN_MODEL", help="Model for planning."),
 ]
 Thinking = Annotated[
     int | None,

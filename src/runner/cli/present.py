@@ -2,23 +2,17 @@
 
 import os
 import sys
-from typing import Literal
 
 import typer
 
 from runner.cli.exit_codes import exit_code
-from runner.cli.presenter.factory import make_presenter
+from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.cli.session import Job, perform
+from runner.loop.events import RunResult
 
 
-def present(
-    job: Job, *, output_format: Literal["text", "json", "stream-json"], quiet: bool, debug: bool
-) -> None:
-    """Perform the job and end the command with its exit code.
-
-    Raises:
-        typer.Exit: always, with the exit code of CONTRACT §2.
-    """
+def present(job: Job, *, output_format: OutputFormat, quiet: bool, debug: bool) -> RunResult:
+    """Perform the job, showing it as the options say."""
     presenter = make_presenter(
         output_format=output_format,
         quiet=quiet,
@@ -28,5 +22,13 @@ def present(
         environ=os.environ,
     )
     with presenter:
-        result = perform(job, presenter)
+        return perform(job, presenter)
+
+
+def finish(result: RunResult) -> None:
+    """End the command with the result's exit code (CONTRACT §2).
+
+    Raises:
+        typer.Exit: always.
+    """
     raise typer.Exit(exit_code(result.exit_reason, result.signal_number))

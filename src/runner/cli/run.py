@@ -7,6 +7,7 @@ from runner.config.run_options import RunOptions, require_spec, resolve_project
 
 
 def run(
+    *,
     project_dir: o.ProjectDir = None,
     max_iterations: o.MaxIterations = None,
     max_retries: o.MaxRetries = 3,
@@ -22,7 +23,7 @@ def run(
     replay: o.Replay = None,
     allow_destructive: o.AllowDestructive = False,
 ) -> None:
-    """Implement the spec: plan it, then work until every deliverable passes.
+    r"""Implement the spec: plan it, then work until every deliverable passes.
 
     \b
     Examples:
@@ -46,7 +47,7 @@ def run(
     project = resolve_project(project_dir)
     require_spec(project)
     # The libraries behind a run are imported only now, so that a mistake is answered at once.
-    from runner.cli.present import present  # noqa: PLC0415
+    from runner.cli.present import finish, present  # noqa: PLC0415
     from runner.cli.session import Job  # noqa: PLC0415
 
     with ExitStack() as resources:
@@ -55,7 +56,8 @@ def run(
         if replay is not None:
             from runner.cli.replaying import scripted_environment  # noqa: PLC0415
 
-            environment = resources.enter_context(scripted_environment(replay))
+            environment = resources.enter_context(scripted_environment(replay, project))
             facts = (("Model answers", f"scripted, from {replay}"),)
         job = Job(project, options, "Implementing SPEC.md", environment, facts)
-        present(job, output_format=output_format, quiet=quiet, debug=debug)
+        result = present(job, output_format=output_format, quiet=quiet, debug=debug)
+    finish(result)

@@ -5,6 +5,7 @@ not wanted after all is closed.
 """
 
 from types import TracebackType
+from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup
@@ -24,7 +25,7 @@ class ConnectAhead:
         self._tasks = tasks
         self._ready: _Pending | None = None
 
-    async def __aenter__(self) -> "ConnectAhead":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

@@ -46,7 +46,9 @@ def build_prompt(
 
 def _where(project_dir: Path) -> str:
     note = project_dir / NOTE_NAME
-    handoff = f"`{NOTE_NAME}` exists; read it." if note.is_file() else f"`{NOTE_NAME}` is not there yet."
+    handoff = (
+        f"`{NOTE_NAME}` exists; read it." if note.is_file() else f"`{NOTE_NAME}` is not there yet."
+    )
     return (
         "## Where you are\n\n"
         f"- Project directory: `{project_dir}` (your working directory)\n"

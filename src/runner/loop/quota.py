@@ -8,12 +8,12 @@ import re
 
 _LIMIT_TEXT = re.compile(
     r"""^\s*(?:
-        you['’]ve\ (?:hit|reached)\ your\b
-      | you['’]re\ out\ of\ (?:usage\ credits|extra\ usage)
+        you['\u2019]ve\ (?:hit|reached)\ your\b
+      | you['\u2019]re\ out\ of\ (?:usage\ credits|extra\ usage)
       | your\ org\ is\ out\ of\ usage
       | your\ usage\ allocation\ has\ been\ disabled
-      | your\ group['’]s\ usage\ limit\ is\ set\ to
-      | your\ seat\ type\ doesn['’]t\ include
+      | your\ group['\u2019]s\ usage\ limit\ is\ set\ to
+      | your\ seat\ type\ doesn['\u2019]t\ include
       | claude\ ai\ usage\ limit\ reached
       | \d+-hour\ limit\ reached
     )""",

@@ -117,17 +117,21 @@ class Run:
         return result
 
     async def _until_ending(self) -> Ending:
-        async with anyio.create_task_group() as tasks:
-            async with ConnectAhead(self._factory, tasks) as ahead:
-                while True:
-                    file = self._deliverables.load()
-                    self._situation = replace(self._situation, file=file)
-                    ending = evaluate(self._situation)
-                    if ending is not None:
-                        return ending
-                    with self._drive.scope():
-                        await self._back_off()
-                        await self._iterate(file, ahead)
+        async with (
+            anyio.create_task_group() as tasks,
+            ConnectAhead(self._factory, tasks) as ahead,
+        ):
+            while True:
+                ending = evaluate(self._look())
+                if ending is not None:
+                    return ending
+                with self._drive.scope():
+                    await self._back_off()
+                    await self._iterate(ahead)
+
+    def _look(self) -> Situation:
+        self._situation = replace(self._situation, file=self._deliverables.load())
+        return self._situation
 
     async def _back_off(self) -> None:
         errors = self._situation.consecutive_errors
@@ -136,8 +140,9 @@ class Run:
             self._sink(Waiting(seconds, f"try {errors + 1} after a failed session"))
             await self._sleep(seconds)
 
-    async def _iterate(self, file: StatusFile | None, ahead: ConnectAhead) -> None:
+    async def _iterate(self, ahead: ConnectAhead) -> None:
         """Run one agent session and note what came of it."""
+        file = self._situation.file
         deliverable = file.next_runnable if file else None
         instruction = Instruction.CODING if deliverable else Instruction.INITIALIZER
         plan = self._plan(instruction)

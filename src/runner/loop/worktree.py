@@ -6,6 +6,7 @@ sessions costs a walk, not a read of everything.
 
 import hashlib
 import os
+import stat as stat_module
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,8 +82,8 @@ def _digest(path: str, stat: os.stat_result) -> bytes:
     if stat.st_size > _LARGE_BYTES:
         return f"{stat.st_size} {stat.st_mtime_ns}".encode()
     try:
-        if os.path.islink(path):
-            return b"-> " + os.fsencode(os.readlink(path))
+        if stat_module.S_ISLNK(stat.st_mode):
+            return b"-> " + os.fsencode(Path(path).readlink())
         return hashlib.sha256(Path(path).read_bytes()).digest()
     except OSError:
         return f"{stat.st_size} {stat.st_mtime_ns}".encode()

@@ -1,0 +1,96 @@
+"""`runner demo`."""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runner.cli import options as o
+from runner.config.run_options import SPEC_NAME, RunOptions
+from runner.errors import PrerequisiteError
+
+DemoDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--project-dir",
+        "-p",
+        help="Build the demo here: a new or empty folder. Default: a new temporary one.",
+        show_default=False,
+    ),
+]
+
+
+def demo(
+    *,
+    project_dir: DemoDir = None,
+    output_format: o.OutputFormat = "text",
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    r"""Run the main job on the bundled example: no key, no network, nothing to pay.
+
+    A scripted model on 127.0.0.1 stands in for Claude; the agent, its tools, the policy and
+    the loop are the real ones. What it builds is kept for you to look at.
+
+    \b
+    Examples:
+      runner demo
+      runner demo -p /tmp/measure
+    """
+    from runner.cli.present import finish, present  # noqa: PLC0415
+    from runner.cli.replaying import scripted_environment  # noqa: PLC0415
+    from runner.cli.session import Job  # noqa: PLC0415
+    from runner.replay.demo import demo_script, demo_spec_text  # noqa: PLC0415
+
+    project = _demo_project(project_dir, demo_spec_text())
+    with scripted_environment(demo_script(), project) as environment:
+        job = Job(
+            project,
+            RunOptions(),
+            "Demo: building SPEC.example.md with a scripted model",
+            environment,
+            (("Model answers", "scripted; no key, no network, no cost"),),
+        )
+        result = present(job, output_format=output_format, quiet=quiet, debug=debug)
+    if output_format == "text" and not quiet:
+        typer.echo(f"\nThe program is in {project}. Try it:")
+        typer.echo(f"  cd {project}")
+        typer.echo("  python3 -m measure 26.2 mi km")
+        typer.echo("  python3 -m unittest discover -s tests")
+    finish(result)
+
+
+def _demo_project(wanted: Path | None, spec: str) -> Path:
+    if wanted is None:
+        project = Path(tempfile.mkdtemp(prefix="runner-demo-")).resolve()
+    else:
+        project = wanted.expanduser().resolve()
+        if project.exists() and (not project.is_dir() or any(project.iterdir())):
+            raise PrerequisiteError(
+                f"{project} exists and is not an empty folder.",
+                hint="Name a new folder for the demo; it never writes into existing work.",
+            )
+        project.mkdir(parents=True, exist_ok=True)
+    (project / SPEC_NAME).write_text(spec, encoding="utf-8")
+    _start_repository(project)
+    return project
+
+
+def _start_repository(project: Path) -> None:
+    """Make the folder a git repository where git is there; the demo works without."""
+    git = shutil.which("git")
+    if git is None:
+        return
+    identity = {"user.name": "runner demo", "user.email": "demo@localhost"}
+    commands = [
+        ["init", "--quiet", "--initial-branch=main"],
+        *(["config", name, value] for name, value in identity.items()),
+        ["add", SPEC_NAME],
+        ["commit", "--quiet", "--message", "Add the specification"],
+    ]
+    for command in commands:
+        if subprocess.run([git, *command], cwd=project, check=False).returncode:
+            return

@@ -1,0 +1,38 @@
+"""Surroundings in which a scripted model answers instead of a paid one."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runner.errors import ScriptError
+from runner.replay.script import Script, load_script
+from runner.replay.server import ScriptedModel
+
+
+@contextmanager
+def scripted_environment(script: Script | Path, project_dir: Path) -> Iterator[dict[str, str]]:
+    """Serve `script` on loopback; give the agent's environment while it is served.
+
+    The agent's own state goes to a temporary folder, so that nothing of a real login is used.
+
+    Args:
+        script: a loaded script, or the path of its file.
+        project_dir: what `{{project}}` in the script stands for.
+
+    Raises:
+        ScriptError: the file is wrong; or, afterwards, the conversation left the script.
+    """
+    loaded = load_script(script) if isinstance(script, Path) else script
+    with (
+        tempfile.TemporaryDirectory(prefix="runner-replay-", ignore_cleanup_errors=True) as state,
+        ScriptedModel(loaded, project=project_dir) as model,
+    ):
+        yield {**model.agent_environment(), "CLAUDE_CONFIG_DIR": state}
+        divergences = model.divergences
+    if divergences:
+        first = divergences[0]
+        raise ScriptError(
+            f"The conversation left the script {len(divergences)} time(s); first: {first}",
+            hint="docs/scripted-model.md explains how sessions and turns are matched.",
+        )
