@@ -6,7 +6,7 @@ The agent process is started through this script, so that
 - when runner dies in any way, also by SIGKILL, the agent and everything it started die;
 - when the agent exits, what it left in the background is ended too.
 
-Usage: guard.py PID_FILE PARENT_PID PROGRAM [ARGUMENT...]
+Usage: guard.py PID_FILE PARENT_PID PROGRAM [ARGUMENT...]; the folder of PID_FILE is removed at the end.
 
 It imports nothing but the standard library, and little of that: it is on the path between
 one agent session and the next.
@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
     _write_pid(pid_file)
     status = _wait(_spawn(command), signals)
     _end_descendants()
-    os.unlink(pid_file)
+    _remove_folder(os.path.dirname(pid_file))
     return status
 
 
@@ -75,6 +75,13 @@ def _write_pid(path: str) -> None:
     with open(f"{path}.new", "w", encoding="ascii") as file:
         file.write(str(os.getpid()))
     os.replace(f"{path}.new", path)
+
+
+def _remove_folder(folder: str) -> None:
+    """Remove the launcher's folder, which nobody else would do when runner was killed."""
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    os.rmdir(folder)
 
 
 def _spawn(command: list[str]) -> int:

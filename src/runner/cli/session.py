@@ -20,6 +20,7 @@ from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.loop.events import DeliverablesPlanned, RunResult, RunStarted, StatusChanged
 from runner.loop.ports import RunSink
 from runner.loop.run import Run, RunSettings
+from runner.loop.run_lock import run_lock
 from runner.loop.termination import Limits
 from runner.marker import Instruction
 from runner.security.decision import Decision
@@ -50,11 +51,13 @@ def perform(job: Job, sink: RunSink) -> RunResult:
 
     Raises:
         AgentStartError: there is no agent binary.
+        PrerequisiteError: another run is at work in the project.
         StateError: the deliverables can't be read.
     """
     agent = bundled_agent()
-    sink(RunStarted(__version__, job.message, startup_facts(job)))
-    return anyio.run(_run, job, sink, agent)
+    with run_lock(job.project_dir):
+        sink(RunStarted(__version__, job.message, startup_facts(job)))
+        return anyio.run(_run, job, sink, agent)
 
 
 async def _run(job: Job, sink: RunSink, agent: Path) -> RunResult:

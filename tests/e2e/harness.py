@@ -1,0 +1,182 @@
+"""Run the real command with the real agent binary against a scripted model."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runner.replay.script import parse_script
+from runner.replay.server import ScriptedModel
+
+SPEC = "# greeter\n\nA script `greet.py` that prints `hello`.\n"
+
+PLAN_TWO = """
+[[session]]
+instruction = "initializer"
+
+[[session.turn]]
+text = "Planning."
+
+[[session.turn.tools]]
+name = "mcp__runner__create"
+
+[[session.turn.tools.input.deliverables]]
+id = "CLI-001"
+description = "greet.py prints hello"
+acceptanceCriteria = ["python3 greet.py prints hello"]
+
+[[session.turn.tools.input.deliverables]]
+id = "CLI-002"
+description = "greet.py greets a name"
+acceptanceCriteria = ["python3 greet.py Ada prints hello Ada"]
+
+[[session.turn]]
+text = "Planned."
+"""
+
+PASS_BOUND = """
+[[session]]
+instruction = "coding"
+repeat = true
+
+[[session.turn]]
+text = "Working on {{task}}."
+tools = [{ name = "Write", input = { file_path = "{{project}}/{{task}}.txt", content = "hello\\n" } }]
+
+[[session.turn]]
+tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}", status = "passed" } }]
+
+[[session.turn]]
+text = "Done with {{task}}."
+"""
+
+TALK_ONLY = """
+[[session]]
+instruction = "coding"
+repeat = true
+
+[[session.turn]]
+text = "I would rather talk about {{task}}."
+"""
+
+
+def failing(status: int, kind: str) -> str:
+    """Return a script in which every request fails with an HTTP status."""
+    return f"""
+[[session]]
+fallback = true
+repeat = true
+
+[[session.turn]]
+error = {{ status = {status}, type = "{kind}", message = "scripted failure", times = 1000 }}
+"""
+
+
+def agent_environment(state: Path, base_url: str) -> dict[str, str]:
+    """Return a clean environment for `runner`: no login, loopback only."""
+    kept = ("PATH", "LANG", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
+    return {
+        **{name: os.environ[name] for name in kept if name in os.environ},
+        "HOME": str(state),
+        "CLAUDE_CONFIG_DIR": str(state / "claude"),
+        "ANTHROPIC_BASE_URL": base_url,
+        "ANTHROPIC_API_KEY": "dummy",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "NO_COLOR": "1",
+    }
+
+
+@dataclass
+class Project:
+    """A project folder, the state of its agent, and the model that answers."""
+
+    path: Path
+    model: ScriptedModel
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What status.json says."""
+        text = (self.path / ".runner" / "status.json").read_text(encoding="utf-8")
+        document: dict[str, Any] = json.loads(text)
+        return document
+
+    def passed(self) -> list[str]:
+        """Return the ids of the deliverables that passed."""
+        return [d["id"] for d in self.status["deliverables"] if d["passed"]]
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line of `runner`."""
+        return [sys.executable, "-m", "runner", *arguments]
+
+    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        """Run `runner run` to its end."""
+        return subprocess.run(
+            self.command("run", *arguments),
+            cwd=self.path,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start `runner run` and return while it runs."""
+        return subprocess.Popen(
+            self.command("run", *arguments),
+            cwd=self.path,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+
+    def processes(self) -> list[int]:
+        """Return the processes that carry this project's environment, zombies left out."""
+        mark = f"HOME={self.environment['HOME']}\0".encode()
+        return [pid for pid in _all_processes() if mark in _environ(pid)]
+
+    def wait_until_gone(self, seconds: float) -> list[int]:
+        """Wait until no process of this project is left; return those that still are."""
+        deadline = time.monotonic() + seconds
+        while (left := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return left
+
+
+@contextmanager
+def project(folder: Path, script: str, *, spec: str = SPEC) -> Iterator[Project]:
+    """Give a project with a SPEC.md and a scripted model behind ANTHROPIC_BASE_URL."""
+    path, state = folder / "project", folder / "home"
+    path.mkdir()
+    state.mkdir()
+    (path / "SPEC.md").write_text(spec, encoding="utf-8")
+    with ScriptedModel(parse_script(script, name="test"), project=path) as model:
+        ours = Project(path, model, agent_environment(state, model.base_url))
+        try:
+            yield ours
+        finally:
+            for pid in ours.processes():
+                os.kill(pid, signal.SIGKILL)
+
+
+def _all_processes() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _environ(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
