@@ -107,6 +107,31 @@ def test_killed_writers_leave_a_whole_file_and_a_free_lock(tmp_path: Path) -> No
     assert file.counts.total == 201
 
 
+def test_a_user_without_permission_is_told_what_to_check(tmp_path: Path) -> None:
+    repository = _repository(tmp_path, 1)
+    before = repository.path.read_bytes()
+    repository.path.chmod(0o600 if os.geteuid() == 0 else 0)
+    # Root may read anything, so the child gives that up; it can't follow an absolute path then.
+    code = """
+        import os, sys
+        from pathlib import Path
+        from runner.deliverables.repository import StatusRepository
+        from runner.errors import StateError
+        os.chdir(sys.argv[1])
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        try:
+            StatusRepository(Path(".runner/status.json")).load()
+        except StateError as error:
+            print(error)
+        """
+    with _python(code, str(tmp_path)) as child:
+        said, _ = child.communicate(timeout=30)
+    repository.path.chmod(0o600)
+    assert said.startswith(".runner/status.json can't be read: Permission denied.")
+    assert repository.path.read_bytes() == before
+
+
 def test_importing_the_tools_imports_nothing_heavy() -> None:
     code = """
         import sys

@@ -18,7 +18,6 @@ from runner.errors import (
     DeliverableError,
     LockTimeoutError,
     StateCorruptError,
-    StateError,
     StateWriteError,
 )
 from runner.files import locked
@@ -326,6 +325,10 @@ _CORRUPT: dict[str, tuple[str | bytes, int, str]] = {
     "verification": (_item(verification=[None]), 24, r"verification\[0\] must be a string"),
     "updatedAt": ('{\n"updatedAt": 5,\n"deliverables": []}', 2, "updatedAt must be a string"),
     "specId": ('{\n"specId": "../x",\n"deliverables": []}', 2, "specId must be letters"),
+    "deep in the second of many": (
+        ('{"deliverables": [{"id": "a", "description": "", "acceptanceCriteria": [], '
+        '"passed": true},\n{"x": {"y": [1, 2]}, "id": "b", "description": "",\n'
+        '"acceptanceCriteria": ["", "",\n null]}]}'), 4, r"acceptanceCriteria\[2\] must be"),
     "phase twice": ('{"phases": [{"id": "a"},\n{"id": "a"}], "deliverables": []}', 2, "twice"),
     "phases strings": ('{"deliverables": [],\n"phases": ["a"]}', 2, r"phases\[0\] must be"),
 }  # fmt: skip
@@ -396,13 +399,3 @@ def test_a_file_in_the_folders_place_is_refused(
     (project / ".runner").write_text("")
     with pytest.raises(StateCorruptError, match="is not a folder"):
         repository.update(_add("UI-001"))
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
-def test_a_file_that_may_not_be_read_is_not_taken_for_missing(
-    repository: StatusRepository,
-) -> None:
-    _put(repository, _AUTONOE)
-    repository.path.chmod(0)
-    with pytest.raises(StateError, match="Check the owner and permissions"):
-        repository.load()

@@ -90,6 +90,12 @@ def test_set_status_says_what_is_left_and_what_is_next(tools: DeliverableTools) 
     )
 
 
+def test_a_long_list_of_what_is_next_is_cut(tools: DeliverableTools) -> None:
+    _create(tools, *(f"UI-{n:03d}" for n in range(9)))
+    text = _set(tools, "UI-000", "passed")
+    assert text.endswith("Next: UI-001, UI-002, UI-003, UI-004, UI-005 and 3 more.")
+
+
 def test_set_status_names_no_next_when_nothing_is_left(tools: DeliverableTools) -> None:
     _create(tools, "UI-001")
     assert _set(tools, "UI-001", "blocked") == (
@@ -229,6 +235,14 @@ def test_verify_refuses_what_nobody_knows(
     tools = DeliverableTools(repository, tracker=tracker)
     with pytest.raises(DeliverableError, match="no deliverable 'UI-404'"):
         tools.verify({"deliverableId": "UI-404"})
+
+
+def test_verify_without_any_file_says_so(tmp_path: Path) -> None:
+    tracker = VerificationTracker()
+    tracker.start([])
+    nothing = StatusRepository(tmp_path / "other" / ".runner" / "status.json")
+    with pytest.raises(DeliverableError, match="no deliverables yet"):
+        DeliverableTools(nothing, tracker=tracker).verify({"deliverableId": "UI-001"})
 
 
 def test_verify_refuses_what_came_later(
