@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Iterable
 from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,6 +16,7 @@ _DECODER = JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_DIGITS = 300
+_MAX_DEPTH = 100
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _TOKEN = re.compile(
     rf"(?P<key>{_STRING})\s*:|{_STRING}|[{{}}]|(?P<constant>NaN|-?Infinity)|(?P<number>-?\d[\d.eE+-]*)"
@@ -59,12 +61,14 @@ def parse_object(path: Path, data: bytes) -> tuple[dict[str, Any], str]:
     except JSONDecodeError as error:
         raise _corrupt(path, error.lineno, error.colno, _reason(text, error)) from error
     except RecursionError as error:
-        raise _corrupt(path, 1, 1, "it is nested too deeply") from error
+        raise _too_deep(path) from error
     except ValueError as error:
         line, column = _position(text, _find_refused(text))
         raise _corrupt(path, line, column, str(error)) from error
     if not isinstance(value, dict):
         raise _corrupt(path, 1, 1, f"expected an object, found {type_name(value)}")
+    if _is_deeper(value, _MAX_DEPTH):
+        raise _too_deep(path)
     return value, text
 
 
@@ -101,6 +105,24 @@ def _corrupt(path: Path, line: int, column: int, what: str) -> StateCorruptError
         f"{path}, line {line}, column {column}: {what}. The file was left as it is.",
         hint=_hint(path),
     )
+
+
+def _too_deep(path: Path) -> StateCorruptError:
+    return _corrupt(path, 1, 1, f"it is nested more than {_MAX_DEPTH} levels deep")
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    """Tell it without recursion: what is read must also be writable, from any stack depth."""
+    level = [value]
+    for _ in range(limit):
+        level = [child for item in level for child in _children(item)]
+    return bool(level)
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _hint(path: Path) -> str:
@@ -154,9 +176,10 @@ def _find_refused(text: str) -> int:
         elif token["constant"] or (token["number"] and _is_too_large(word)):
             return token.start()
         elif token["key"]:
-            if token["key"] in open_objects[-1]:
+            key = json.loads(token["key"])  # "\u0061" and "a" are the same key
+            if key in open_objects[-1]:
                 return token.start()
-            open_objects[-1].add(token["key"])
+            open_objects[-1].add(key)
     return 0
 
 

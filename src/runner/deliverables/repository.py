@@ -125,13 +125,16 @@ class StatusRepository:
             return None
         except OSError as error:
             raise self._unreadable(error) from error
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
+        try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise unusable(self.path, "it is not a regular file")
             if found.st_size > MAX_FILE_BYTES:
                 raise unusable(self.path, f"it has {found.st_size} bytes, far too many")
-            return file.read()
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
 
     def _unreadable(self, error: OSError) -> StateError:
         if error.errno == errno.ELOOP:
