@@ -229,7 +229,11 @@ def _run_ended(event: RunEnded, now: float) -> list[Line]:
     blank, overall = line("", level=Level.FINAL), _overall(event)
     details = [
         line(f"  {text}", level=Level.FINAL)
-        for text in (_blocked(result), _reset(result, now), result.hint)
+        for text in (
+            _blocked(result),
+            _reset(result, now),
+            inert(result.hint or "", _MESSAGE_LIMIT),
+        )
         if text
     ]
     return [blank, overall, _termination(result), *details]
