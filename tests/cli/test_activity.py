@@ -34,8 +34,7 @@ def after(*events: RunEvent | StreamEvent, seconds: float = 5) -> str:
     activity = Activity(clock, clock)
     activity.update(STARTED)
     for event in events:
-        is_stream = type(event).__name__.startswith("Stream")
-        activity.update(SessionActivity(event) if is_stream else event)  # type: ignore[arg-type]
+        activity.update(SessionActivity(event) if isinstance(event, StreamEvent) else event)
     clock.seconds += seconds
     return activity.text()
 
@@ -83,7 +82,7 @@ def test_an_injected_tool_has_its_short_name() -> None:
 
 def test_a_retry_is_shown_with_its_cause() -> None:
     retry = StreamApiRetry(2, 10, 4.0, 529, "overloaded_error")
-    assert after(retry) == "⚡ 5s API retry 2 of 10 in 4s (529 overloaded_error)..."
+    assert after(retry) == "⚡ 5s API retry 2 of 10 (529 overloaded_error)..."
 
 
 def test_a_retry_without_an_answer_says_so() -> None:

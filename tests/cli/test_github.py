@@ -6,9 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.scenes import result
 
-from runner.cli.github import GithubReporter, markdown_text, output_lines, summary_markdown
+from runner.cli.github import (
+    GithubReporter,
+    annotations,
+    markdown_text,
+    output_lines,
+    summary_markdown,
+)
 from runner.cli.result import result_object
 from runner.loop.events import RunEnded, StatusChanged
+
+
+def ignore(_: str) -> None:
+    """Where no annotation is expected."""
 
 
 def parse_outputs(text: str) -> dict[str, str]:
@@ -79,7 +89,7 @@ def test_the_reporter_appends_to_the_named_files(tmp_path: Path) -> None:
     summary, output = tmp_path / "summary", tmp_path / "output"
     output.write_text("before=1\n")
     environ = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(output)}
-    reporter = GithubReporter(environ)
+    reporter = GithubReporter(environ, ignore)
     reporter(StatusChanged("A-1", "blocked", "Send mail"))
     reporter(RunEnded(result()))
     assert parse_outputs(output.read_text())["before"] == "1"
@@ -87,4 +97,32 @@ def test_the_reporter_appends_to_the_named_files(tmp_path: Path) -> None:
 
 
 def test_without_the_variables_nothing_is_wanted() -> None:
-    assert not GithubReporter({}).wanted
+    assert not GithubReporter({}, ignore).wanted
+
+
+def annotated(description: str, **details: object) -> list[str]:
+    run = result_object(RunEnded(result(), details))
+    return annotations(run, {"UI-003": StatusChanged("UI-003", "blocked", description)})
+
+
+def test_a_blocked_deliverable_is_a_warning() -> None:
+    assert annotated("Send mail: 100%") == ["::warning title=Blocked%3A UI-003::Send mail: 100%25"]
+
+
+def test_a_failed_gate_is_an_error_and_a_passed_one_is_nothing() -> None:
+    gates = [{"phase_id": "one", "verdict": "fail"}, {"phase_id": "two", "verdict": "pass"}]
+    assert annotated("x", gates=gates)[1:] == [
+        "::error title=Gate failed%3A one::The review did not pass."
+    ]
+
+
+@given(st.text())
+def test_no_description_adds_a_workflow_command(text: str) -> None:
+    (line,) = annotated(text)
+    assert len(line.splitlines()) == 1
+
+
+def test_annotations_are_written_at_the_end_on_github() -> None:
+    written: list[str] = []
+    GithubReporter({"GITHUB_ACTIONS": "true"}, written.append)(RunEnded(result()))
+    assert written == ["::warning title=Blocked%3A UI-003::See .runner-note.md\n"]

@@ -160,7 +160,7 @@ def test_api_retries_stay_from_the_third_on(attempt: int, count: int) -> None:
 
 def test_a_lasting_retry_is_a_warning() -> None:
     (line,) = told(SessionActivity(StreamApiRetry(3, 10, 4.0, 529, "overloaded")))
-    assert line.text == "  Warning: API retry 3 of 10 in 4s (529 overloaded)"
+    assert line.text == "  Warning: API retry 3 of 10 (529 overloaded) in 4s"
     assert line.is_for_stderr
 
 
@@ -231,8 +231,9 @@ def test_sync_ends_with_what_was_verified(
 
 def test_a_failed_run_ends_with_an_error() -> None:
     run = result(exit_reason=ExitReason.FAILED, message="The key was refused.", blocked_ids=())
-    line = told(RunEnded(run))[2]
-    assert (line.text, line.level) == ("Error: The key was refused.", Level.ERROR)
+    error, hint = told(RunEnded(run))[2:]
+    assert (error.text, error.level) == ("Error: The key was refused.", Level.ERROR)
+    assert hint.is_for_stderr
 
 
 @pytest.mark.parametrize(
