@@ -45,7 +45,7 @@ def test_a_terminal_that_would_block_is_tried_again() -> None:
 def test_no_stream_is_no_error() -> None:
     output = Output(None)
     output.write("text")
-    assert (output.is_terminal(), output.fileno()) == (False, None)
+    assert (output.is_terminal(), output.columns(), output.in_foreground()) == (False, 80, True)
 
 
 def test_a_closed_stream_is_no_terminal() -> None:

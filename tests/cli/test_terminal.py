@@ -26,18 +26,38 @@ ENVIRON = {"TERM": "xterm-256color"}
 STARTED = SessionStarted(1, Instruction.CODING, 1, "sonnet")
 
 
+class FakeTerminal(Output):
+    """A terminal in memory; its width and who owns it can be changed."""
+
+    def __init__(self, stream: io.StringIO, width: int) -> None:
+        super().__init__(stream)
+        self.width = width
+        self.is_ours = True
+
+    def columns(self) -> int:
+        return self.width
+
+    def in_foreground(self) -> bool:
+        return self.is_ours
+
+
 class Terminal:
     """A presenter whose one terminal, for both streams, is a Screen."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, width: int = 80) -> None:
+    def __init__(self, width: int = 80) -> None:
         self.stream = io.StringIO()
         self.clock = Clock()
-        self.width = width
-        output = Output(self.stream)
-        monkeypatch.setattr(Painter, "width", property(lambda _: self.width))
+        self.output = FakeTerminal(self.stream, width)
         self.presenter = TerminalPresenter(
-            output, output, ENVIRON, clock=self.clock, wall=self.clock
+            self.output, self.output, ENVIRON, clock=self.clock, wall=self.clock
         )
+
+    def new_output(self) -> str:
+        """What was written since the last call."""
+        text = self.stream.getvalue()
+        self.stream.seek(0)
+        self.stream.truncate()
+        return text
 
     def play(self, *events: RunEvent) -> None:
         for event in events:
@@ -45,12 +65,12 @@ class Terminal:
             self.presenter.tick()
 
     def screen(self) -> Screen:
-        return Screen(self.width).feed(self.stream.getvalue())
+        return Screen(self.output.width).feed(self.stream.getvalue())
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    return Terminal(monkeypatch)
+def terminal() -> Terminal:
+    return Terminal()
 
 
 def test_the_activity_line_stands_below_the_permanent_lines(terminal: Terminal) -> None:
@@ -88,22 +108,45 @@ def test_events_alone_draw_nothing(terminal: Terminal) -> None:
 @pytest.mark.parametrize("width", [1, 5, 20, 40])
 def test_the_activity_line_is_never_wider_than_the_terminal(terminal: Terminal, width: int) -> None:
     terminal.play(STARTED)
-    terminal.stream.truncate(0)
-    terminal.width = width
+    terminal.new_output()
+    terminal.output.width = width
     terminal.play(SessionActivity(StreamToolInvocation("t", "工具" * 30, {})))
-    last = terminal.stream.getvalue().rsplit("\x1b[2K", 1)[-1].rsplit("\x1b[J", 1)[-1]
+    last = terminal.new_output().rsplit("\x1b[2K", 1)[-1].rsplit("\x1b[J", 1)[-1]
     assert Screen(width).feed(last).column < max(width, 2)
 
 
 def test_a_narrowed_terminal_is_cleaned_of_the_broken_line(terminal: Terminal) -> None:
     terminal.play(STARTED, SessionActivity(StreamToolInvocation("t", "Tool" * 10, {})))
-    screen = Screen(80).feed(terminal.stream.getvalue())
-    assert screen.column == 57
-    terminal.stream.truncate(0)
-    terminal.stream.seek(0)
-    terminal.width = 30
+    assert Screen(80).feed(terminal.new_output()).column == 57
+    terminal.output.width = 30
     terminal.presenter.tick()
-    assert terminal.stream.getvalue().startswith("\r\x1b[1A\x1b[J")
+    assert terminal.new_output().startswith("\r\x1b[1A\x1b[J")
+
+
+def test_in_the_background_no_activity_line_is_drawn(terminal: Terminal) -> None:
+    terminal.output.is_ours = False
+    terminal.play(STARTED)
+    terminal.clock.seconds += 1
+    terminal.presenter.tick()
+    assert terminal.screen().lines[-2:] == ["Session 1: coding (sonnet)", ""]
+
+
+def test_in_the_background_nothing_of_the_shell_is_erased(terminal: Terminal) -> None:
+    terminal.play(STARTED)
+    terminal.new_output()
+    terminal.output.is_ours = False
+    terminal.play(StatusChanged("A", "pending", "x"))
+    assert "\x1b[2K" not in terminal.new_output()
+
+
+def test_back_in_the_foreground_the_line_is_drawn_again(terminal: Terminal) -> None:
+    terminal.play(STARTED)
+    terminal.output.is_ours = False
+    terminal.play(StatusChanged("A", "pending", "x"))
+    terminal.new_output()
+    terminal.output.is_ours = True
+    terminal.presenter.tick()
+    assert terminal.new_output() == "⚡ 0s Starting..."
 
 
 def test_the_line_is_gone_after_the_run(terminal: Terminal) -> None:
@@ -135,7 +178,7 @@ def test_warnings_do_not_tear_the_activity_line(terminal: Terminal) -> None:
 def test_a_whole_run_leaves_its_permanent_lines(
     monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    terminal = Terminal(monkeypatch, width)
+    terminal = Terminal(width)
     terminal.play(*whole_run())
     lines = terminal.screen().lines
     assert not [text for text in lines if text.startswith(("⚡", "⏳"))]
