@@ -4,8 +4,10 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
 
-from runner.cli.presenter import make_presenter
+from runner.cli.presenter import OutputFormat, make_presenter
 from runner.loop.events import (
     DeliverableCounts,
     DeliverablesPlanned,
@@ -23,7 +25,6 @@ from runner.loop.events import (
     StatusChanged,
     StreamApiRetry,
     StreamEnd,
-    StreamEvent,
     StreamText,
     StreamThinking,
     StreamToolDenied,
@@ -36,22 +37,24 @@ from runner.marker import Instruction
 LAST_WORDS = "## Done\n\nThe parser accepts **every** form the spec names, and its tests pass."
 
 
-def result(**changes: object) -> RunResult:
+_FINISHED = RunResult(
+    command="run",
+    exit_reason=ExitReason.ALL_PASSED,
+    message="All achievable deliverables passed",
+    spec_id="todo-cli",
+    counts=DeliverableCounts(total=3, passed=2, blocked=1, pending=0),
+    iterations=3,
+    agent_sessions=4,
+    duration_seconds=3661.4,
+    total_cost_usd=0.412,
+    blocked_ids=("UI-003",),
+    hint="Read .runner-note.md for what blocks UI-003.",
+)
+
+
+def result(**changes: Any) -> RunResult:
     """A finished run, with changes."""
-    values: dict[str, object] = {
-        "command": "run",
-        "exit_reason": ExitReason.ALL_PASSED,
-        "message": "All achievable deliverables passed",
-        "spec_id": "todo-cli",
-        "counts": DeliverableCounts(total=3, passed=2, blocked=1, pending=0),
-        "iterations": 3,
-        "agent_sessions": 4,
-        "duration_seconds": 3661.4,
-        "total_cost_usd": 0.412,
-        "blocked_ids": ("UI-003",),
-        "hint": "Read .runner-note.md for what blocks UI-003.",
-    }
-    return RunResult(**(values | changes))  # type: ignore[arg-type]  # a test's shorthand
+    return replace(_FINISHED, **changes)
 
 
 def tool(name: str, number: int = 1, **arguments: object) -> Iterator[RunEvent]:
@@ -120,16 +123,11 @@ def whole_run() -> Iterator[RunEvent]:
     yield RunEnded(result())
 
 
-def stream_events(event: RunEvent) -> StreamEvent | None:
-    """The stream event inside `event`, if it has one."""
-    return event.event if isinstance(event, SessionActivity) else None
-
-
 def main() -> None:
     """Play the whole run on the real streams, `PACE` seconds between the events."""
     output_format, pace, *flags = sys.argv[1:]
     presenter = make_presenter(
-        output_format=output_format,  # type: ignore[arg-type]  # the caller is a test
+        output_format=cast("OutputFormat", output_format),
         quiet="quiet" in flags,
         debug="debug" in flags,
         stdout=sys.stdout,

@@ -1,9 +1,9 @@
-"""What GitHub Actions gets from a run: a step summary and step outputs (CONTRACT §3)."""
+"""What GitHub Actions gets from a run: summary, outputs and annotations (CONTRACT §3)."""
 
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from runner.cli.durations import format_cost, format_duration
@@ -73,18 +73,50 @@ def _assignment(name: str, value: str) -> str:
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
 
 
-class GithubReporter:
-    """Follows a run and writes the files that GitHub Actions names in the environment."""
+def annotations(result: ResultObject, statuses: Mapping[str, StatusChanged]) -> list[str]:
+    """Return a workflow command for each blocked deliverable and each failed gate."""
+    found = []
+    for name in result["blocked_ids"]:
+        description = statuses[name].description if name in statuses else "See .runner-note.md"
+        found.append(_annotation("warning", f"Blocked: {name}", description))
+    for gate in result["gates"]:
+        if gate.get("verdict") == "fail":
+            phase = gate.get("phase_id", "")
+            found.append(_annotation("error", f"Gate failed: {phase}", "The review did not pass."))
+    return found
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+
+def _annotation(level: str, title: str, message: str) -> str:
+    return f"::{level} title={_command_text(title, ',:')}::{_command_text(message)}"
+
+
+def _command_text(text: str, special: str = "") -> str:
+    """One line for a workflow command, with `special` characters escaped as it wants them."""
+    text = inert(text, _CELL_LIMIT).replace("%", "%25")
+    for character in special:
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text
+
+
+class GithubReporter:
+    """Follows a run; at its end writes the files that GitHub Actions names in the environment.
+
+    Args:
+        environ: GITHUB_STEP_SUMMARY, GITHUB_OUTPUT and GITHUB_ACTIONS are read.
+        write: gets the annotations, which GitHub reads from stdout and stderr alike.
+    """
+
+    def __init__(self, environ: Mapping[str, str], write: Callable[[str], None]) -> None:
+        self._write_text = write
+        self._annotates = environ.get("GITHUB_ACTIONS") == "true"
         self._summary = environ.get("GITHUB_STEP_SUMMARY")
         self._output = environ.get("GITHUB_OUTPUT")
         self._statuses: dict[str, StatusChanged] = {}
 
     @property
     def wanted(self) -> bool:
-        """Whether the environment names a file to write."""
-        return bool(self._summary or self._output)
+        """Whether the environment asks for anything."""
+        return bool(self._summary or self._output or self._annotates)
 
     def __call__(self, event: RunEvent) -> None:
         """Take in one event.
@@ -98,6 +130,8 @@ class GithubReporter:
             self._write(result_object(event))
 
     def _write(self, result: ResultObject) -> None:
+        if self._annotates:
+            self._write_text("".join(f"{text}\n" for text in annotations(result, self._statuses)))
         if self._output:
             _append(self._output, output_lines(result))
         if self._summary:

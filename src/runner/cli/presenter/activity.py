@@ -33,10 +33,9 @@ def tool_label(name: str) -> str:
 
 
 def retry_label(event: StreamApiRetry) -> str:
-    """Return `API retry 3 of 10 in 8s (529 overloaded_error)`."""
+    """Return `API retry 3 of 10 (529 overloaded_error)`."""
     cause = " ".join(filter(None, (str(event.http_status or ""), inert(event.error, _NAME_LIMIT))))
-    delay = format_remaining(event.delay_seconds)
-    return f"API retry {event.attempt} of {event.max_retries} in {delay} ({cause or 'no answer'})"
+    return f"API retry {event.attempt} of {event.max_retries} ({cause or 'no answer'})"
 
 
 class Activity:

@@ -33,7 +33,9 @@ EVENT_TYPES: Mapping[type, str] = MappingProxyType(
     }
 )
 
-_RENAMED = MappingProxyType({(events.RunStarted, "version"): "runner_version"})
+_RENAMED: Mapping[tuple[type, str], str] = MappingProxyType(
+    {(events.RunStarted, "version"): "runner_version"}
+)
 
 
 def field_name(kind: type, name: str) -> str:

@@ -32,7 +32,8 @@ def make_presenter(
         stdout: None when the program was started with it closed.
         stderr: likewise.
         environ: NO_COLOR, FORCE_COLOR and TERM decide the looks; GITHUB_STEP_SUMMARY and
-            GITHUB_OUTPUT name files that get the result.
+            GITHUB_OUTPUT name files that get the result; with GITHUB_ACTIONS=true annotations
+            go to `stderr`.
     """
     out, err = Output(stdout), Output(stderr)
     presenter: Presenter
@@ -43,7 +44,7 @@ def make_presenter(
         live = output_format == "json" or not out.is_terminal()
         people = _for_people(err, err, environ, quiet=quiet, debug=debug, live=live)
         presenter = JsonPresenter(people, out, stream=output_format == "stream-json")
-    reporter = GithubReporter(environ)
+    reporter = GithubReporter(environ, err.write)
     return _WithReport(presenter, reporter) if reporter.wanted else presenter
 
 
@@ -103,6 +104,7 @@ class _WithReport:
         try:
             self._reporter(event)
         except OSError as error:
+            # Told before the last event, after which nothing follows.
             message = f"The report for GitHub Actions could not be written: {error}."
             self._presenter(Notice("warning", message))
         self._presenter(event)

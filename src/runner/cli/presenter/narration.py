@@ -122,7 +122,7 @@ class Narrator:
             case StreamToolDenied() as denied:
                 return _denied(denied)
             case StreamApiRetry(attempt=attempt) as retry if attempt > _RETRIES_KEPT_QUIET:
-                return [line(f"  Warning: {retry_label(retry)}", Tone.CAUTION, Level.WARNING)]
+                return [_lasting_retry(retry)]
             case StreamError(message=message):
                 text = inert(message, _MESSAGE_LIMIT)
                 return [line(f"  Warning: {text}", Tone.CAUTION, Level.WARNING)]
@@ -196,6 +196,11 @@ def _status_changed(event: StatusChanged) -> Line:
     return Line(((tag, tone), (text.rstrip(), Tone.NORMAL)))
 
 
+def _lasting_retry(event: StreamApiRetry) -> Line:
+    text = f"  Warning: {retry_label(event)} in {format_remaining(event.delay_seconds)}"
+    return line(text, Tone.CAUTION, Level.WARNING)
+
+
 def _planned(event: DeliverablesPlanned) -> Line:
     names = ", ".join(inert(name, _ID_LIMIT) for name in event.ids)
     text = f"Planned {plural(len(event.ids), 'deliverable')}"
@@ -226,13 +231,16 @@ def _notice(event: Notice) -> list[Line]:
 
 def _run_ended(event: RunEnded, now: float) -> list[Line]:
     result = event.result
-    blank, overall = line("", level=Level.FINAL), _overall(event)
-    details = [
-        line(f"  {text}", level=Level.FINAL)
-        for text in (_blocked(result), _reset(result, now), result.hint)
-        if text
+    termination = _termination(result)
+    advice = (_reset(result, now), inert(result.hint or "", _MESSAGE_LIMIT))
+    return [
+        line("", level=Level.FINAL),
+        _overall(event),
+        termination,
+        *(line(f"  {text}", level=Level.FINAL) for text in (_blocked(result),) if text),
+        # What to do about an error goes where the error went.
+        *(line(f"  {text}", level=termination.level) for text in advice if text),
     ]
-    return [blank, overall, _termination(result), *details]
 
 
 def _overall(event: RunEnded) -> Line:

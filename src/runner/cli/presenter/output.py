@@ -1,11 +1,13 @@
 """An output stream that may go away, and the timer that keeps the transient line alive."""
 
 import contextlib
+import errno
 import os
 import threading
 from collections.abc import Callable
 from typing import TextIO
 
+_DEFAULT_COLUMNS = 80
 _GLYPHS = str.maketrans(
     {"⚡": "*", "⏳": "*", "…": "...", "“": '"', "”": '"', "\u2019": "'", "—": "-", "·": "-"}
 )
@@ -45,12 +47,24 @@ class Output:
         except ValueError:
             return False
 
-    def fileno(self) -> int | None:
-        """Return the descriptor behind the stream, None when there is none."""
+    def columns(self) -> int:
+        """Return the width of the terminal now, 80 where it is not known."""
         try:
-            return None if self._stream is None else self._stream.fileno()
+            return os.get_terminal_size(self._fileno()).columns or _DEFAULT_COLUMNS
         except (OSError, ValueError):
-            return None
+            return _DEFAULT_COLUMNS
+
+    def in_foreground(self) -> bool:
+        """Whether the terminal is ours now; a job in the background shares it with a shell."""
+        try:
+            return os.tcgetpgrp(self._fileno()) == os.getpgrp()
+        except (OSError, ValueError):
+            return True
+
+    def _fileno(self) -> int:
+        if self._stream is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._stream.fileno()
 
 
 def _encodable(text: str, stream: TextIO) -> str:

@@ -3,9 +3,7 @@
 The only module that imports Rich; nothing else may import it before a terminal is known.
 """
 
-import contextlib
 import io
-import os
 import threading
 import time
 from collections.abc import Mapping
@@ -24,7 +22,6 @@ from runner.cli.presenter.plain import Paint, unpainted
 from runner.loop.events import RunEvent
 
 _TICK_SECONDS = 0.25
-_DEFAULT_WIDTH = 80
 _ERASE_LINE = "\r\x1b[2K"
 _ERASE_BELOW = "\x1b[J"
 
@@ -60,20 +57,11 @@ class Painter:
             _environ=dict(environ),
         )
 
-    @property
-    def width(self) -> int:
-        """Columns of the terminal now."""
-        descriptor = self._output.fileno()
-        if descriptor is not None:
-            with contextlib.suppress(OSError):
-                return os.get_terminal_size(descriptor).columns or _DEFAULT_WIDTH
-        return _DEFAULT_WIDTH
-
     def line(self, line: Line) -> str:
         """Return a permanent line. The terminal wraps it, so that it can be copied whole."""
         text = Text.assemble(*((content, _STYLES[tone]) for content, tone in line.spans))
         if line.clip and self._output.is_terminal():
-            text.truncate(self.width, overflow="ellipsis")
+            text.truncate(self._output.columns(), overflow="ellipsis")
         return self._render(text)
 
     def clipped(self, content: str, width: int) -> tuple[str, int]:
@@ -152,10 +140,10 @@ class TerminalPresenter:
 
     def tick(self) -> None:
         """Draw the activity line if it changed or the terminal did."""
-        if not _in_foreground(self._out):
+        if not self._out.in_foreground():
             return
         with self._lock:
-            wanted = (self._activity.text(), self._painter.width)
+            wanted = (self._activity.text(), self._out.columns())
             if wanted != self._drawn:
                 self._out.write(self._erase() + self._draw(*wanted))
 
@@ -168,8 +156,8 @@ class TerminalPresenter:
                 pending = ""
             else:
                 pending += f"{self._painter.line(line)}\n"
-        if _in_foreground(self._out):
-            pending += self._draw(self._activity.text(), self._painter.width)
+        if self._out.in_foreground():
+            pending += self._draw(self._activity.text(), self._out.columns())
         self._out.write(pending)
 
     def _draw(self, content: str, width: int) -> str:
@@ -185,18 +173,7 @@ class TerminalPresenter:
         """
         cells = self._drawn_cells
         self._drawn, self._drawn_cells = ("", 0), 0
-        if not cells or not _in_foreground(self._out):
+        if not cells or not self._out.in_foreground():
             return ""
-        rows = -(-cells // self._painter.width)
+        rows = -(-cells // self._out.columns())
         return _ERASE_LINE if rows == 1 else f"\r\x1b[{rows - 1}A{_ERASE_BELOW}"
-
-
-def _in_foreground(output: Output) -> bool:
-    """Whether the terminal is ours now: in the background the line would draw over a shell."""
-    descriptor = output.fileno()
-    if descriptor is None:
-        return True
-    try:
-        return os.tcgetpgrp(descriptor) == os.getpgrp()
-    except OSError:
-        return True

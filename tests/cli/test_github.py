@@ -1,0 +1,128 @@
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cli.scenes import result
+
+from runner.cli.github import (
+    GithubReporter,
+    annotations,
+    markdown_text,
+    output_lines,
+    summary_markdown,
+)
+from runner.cli.result import result_object
+from runner.loop.events import RunEnded, StatusChanged
+
+
+def ignore(_: str) -> None:
+    """Where no annotation is expected."""
+
+
+def parse_outputs(text: str) -> dict[str, str]:
+    """Read step outputs as GitHub does."""
+    found, lines = {}, iter(text.split("\n"))
+    for line in lines:
+        name, _, delimiter = line.partition("<<")
+        if delimiter and "=" not in name:
+            found[name] = "\n".join(takewhile(delimiter.__ne__, lines))
+        elif line:
+            name, _, value = line.partition("=")
+            found[name] = value
+    return found
+
+
+def outputs(**changes: object) -> dict[str, str]:
+    return parse_outputs(output_lines(result_object(RunEnded(result(**changes)))))
+
+
+def test_outputs_are_flat() -> None:
+    found = outputs()
+    assert (found["exit_reason"], found["exit_code"]) == ("all_passed", "0")
+    assert (found["deliverables_passed"], found["deliverables_total"]) == ("2", "3")
+
+
+def test_an_unknown_field_is_an_empty_output() -> None:
+    assert outputs()["session_id"] == ""
+
+
+def test_lists_are_json() -> None:
+    assert outputs()["blocked_ids"] == '["UI-003"]'
+
+
+def test_several_lines_are_one_output() -> None:
+    assert outputs(message="first\nsecond")["message"] == "first\nsecond"
+
+
+def test_the_delimiter_differs_each_time() -> None:
+    objects = [output_lines(result_object(RunEnded(result(message="a\nb")))) for _ in range(2)]
+    assert objects[0] != objects[1]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_no_message_sets_another_output(message: str) -> None:
+    assert set(outputs(message=message)) == set(outputs())
+
+
+def test_escape_sequences_do_not_reach_an_output() -> None:
+    assert outputs(message="\x1b[31mred")["message"] == "red"
+
+
+@pytest.mark.parametrize(
+    "text", ["<img src=x>", "![a](b)", "a|b", "`code`", "**bold**", "[x](y)", "# head"]
+)
+def test_markdown_is_shown_not_interpreted(text: str) -> None:
+    shown = markdown_text(text)
+    assert all(shown[i - 1] == "\\" for i, char in enumerate(shown) if char in "<>![]()|`*#")
+
+
+def test_the_summary_has_the_counts_and_the_changed_deliverables() -> None:
+    changes = {"A-1": StatusChanged("A-1", "passed", "Sum | difference")}
+    text = summary_markdown(result_object(RunEnded(result())), changes)
+    assert "| Deliverables | 2/3 passed |" in text
+    assert "| A\\-1 | passed | Sum \\| difference |" in text
+
+
+def test_the_reporter_appends_to_the_named_files(tmp_path: Path) -> None:
+    summary, output = tmp_path / "summary", tmp_path / "output"
+    output.write_text("before=1\n")
+    environ = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(output)}
+    reporter = GithubReporter(environ, ignore)
+    reporter(StatusChanged("A-1", "blocked", "Send mail"))
+    reporter(RunEnded(result()))
+    assert parse_outputs(output.read_text())["before"] == "1"
+    assert "| A\\-1 | blocked | Send mail |" in summary.read_text()
+
+
+def test_without_the_variables_nothing_is_wanted() -> None:
+    assert not GithubReporter({}, ignore).wanted
+
+
+def annotated(description: str, **details: object) -> list[str]:
+    run = result_object(RunEnded(result(), details))
+    return annotations(run, {"UI-003": StatusChanged("UI-003", "blocked", description)})
+
+
+def test_a_blocked_deliverable_is_a_warning() -> None:
+    assert annotated("Send mail: 100%") == ["::warning title=Blocked%3A UI-003::Send mail: 100%25"]
+
+
+def test_a_failed_gate_is_an_error_and_a_passed_one_is_nothing() -> None:
+    gates = [{"phase_id": "one", "verdict": "fail"}, {"phase_id": "two", "verdict": "pass"}]
+    assert annotated("x", gates=gates)[1:] == [
+        "::error title=Gate failed%3A one::The review did not pass."
+    ]
+
+
+@given(st.text())
+def test_no_description_adds_a_workflow_command(text: str) -> None:
+    (line,) = annotated(text)
+    assert len(line.splitlines()) == 1
+
+
+def test_annotations_are_written_at_the_end_on_github() -> None:
+    written: list[str] = []
+    GithubReporter({"GITHUB_ACTIONS": "true"}, written.append)(RunEnded(result()))
+    assert written == ["::warning title=Blocked%3A UI-003::See .runner-note.md\n"]

@@ -1,0 +1,65 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.cli.inert import cut, inert, inert_lines
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain text", "plain text"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b[2J\x1b[1;1Hgone", "gone"),
+        ("\x9b31mred", "red"),
+        ("\x1b]0;title\x07after", "after"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1bPdevice\x1b\\after", "after"),
+        ("\x1b]52;c;unterminated", "52;c;unterminated"),
+        ("\x1b(Bcharset", "charset"),
+        ("ends in \x1b", "ends in"),
+        ("a\nb\r\nc\td", "a b c d"),
+        ("a\u2028b\x85c", "a b c"),
+        ("\x07be\x08ll\x7f", "bell"),
+        ("\u202egnp.exe", "gnp.exe"),
+        ("zero\u200bwidth", "zerowidth"),
+        ("lone \ud800", "lone \ufffd"),
+        ("mojibake \x9d goes on", "mojibake goes on"),
+        ("[bold]no markup[/]", "[bold]no markup[/]"),
+        ("👩\u200d💻", "👩\u200d💻"),
+        ("  spaces  ", "spaces"),
+    ],
+)
+def test_text_becomes_one_harmless_line(text: str, shown: str) -> None:
+    assert inert(text) == shown
+
+
+@pytest.mark.parametrize("text", ["::error::x", "  ::set-output name=a::b", "\n\x1b[0m::stop"])
+def test_no_line_starts_a_github_command(text: str) -> None:
+    assert not inert(text).startswith("::")
+
+
+def test_an_old_github_command_is_broken_anywhere() -> None:
+    assert "##[" not in inert("see ##[add-mask]secret")
+
+
+def test_long_text_ends_in_an_ellipsis() -> None:
+    assert inert("word " * 100, 9) == "word wor…"
+
+
+def test_cut_keeps_what_fits() -> None:
+    assert cut("exact", 5) == "exact"
+
+
+def test_lines_keep_their_indentation() -> None:
+    assert inert_lines("if x:\n\ty()\n\n") == ["if x:", "        y()"]
+
+
+@given(st.text(), st.integers(min_value=2, max_value=20))
+def test_a_limit_is_never_exceeded(text: str, limit: int) -> None:
+    assert len(inert(text, limit)) <= limit
+
+
+@given(st.text(st.sampled_from("\x1b[]0;m\x07\\\n\r\u202e\x9b:#a ")))
+def test_nothing_but_visible_characters_remains(text: str) -> None:
+    assert inert(text).isprintable()
