@@ -44,8 +44,8 @@ class Answer:
 
 def stable_id(prefix: str, *parts: object) -> str:
     """Return an id that is the same for the same parts, so that a repeated request agrees."""
-    digest = hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
-    return f"{prefix}_{digest[:24]}"
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode(errors="backslashreplace"))
+    return f"{prefix}_{digest.hexdigest()[:24]}"
 
 
 def estimate_tokens(*values: object) -> int:
