@@ -125,3 +125,14 @@ def test_existing_files_are_read_before_they_are_changed(built: Path) -> None:
 
 def test_a_session_ends_with_words() -> None:
     assert all(s.turn[-1].text and not s.turn[-1].tools for s in demo_script().session)
+
+
+def test_a_commit_that_fails_does_no_harm() -> None:
+    """There may be no repository, no git, or nobody for git to name as the author."""
+    after = [
+        following.expect_error
+        for session in demo_script().session
+        for turn, following in zip(session.turn, session.turn[1:], strict=False)
+        if any("git commit" in str(call.input) for call in turn.tools)
+    ]
+    assert after == [None, None, None]
