@@ -61,7 +61,10 @@ def test_where_the_conversation_left_the_script_is_told_at_the_end(script: Path)
         _ask(process.stdout.readline().strip())
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=10)
-    assert (process.returncode, told) == (1, "Nothing is known to put in place of {{task}}.\n")
+    assert process.returncode == 1
+    assert told == (
+        "Turn 1 of a request without a marker: Nothing is known to put in place of {{task}}.\n"
+    )
 
 
 def test_a_wrong_script_is_a_usage_error(script: Path, capsys: pytest.CaptureFixture[str]) -> None:

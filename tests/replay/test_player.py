@@ -206,6 +206,20 @@ def test_a_marker_in_a_tool_result_is_no_prompt(prompt: Prompt) -> None:
     assert _said(_ask(player, talk)) == "two"
 
 
+def test_a_marker_quoted_in_a_reminder_is_no_prompt(prompt: Prompt) -> None:
+    player = _player(TWO_TURNS)
+    talk = _goes_on(prompt(task="T-1"), _ask(player, prompt(task="T-1")))
+    quoted = f"<system-reminder>\n{prompt(task='T-9')[0]['content']}\n</system-reminder>"
+    talk[-1]["content"].append({"type": "text", "text": quoted})
+    assert _said(_ask(player, talk)) == "two"
+
+
+def test_a_reminder_before_the_prompt_does_not_hide_it(prompt: Prompt) -> None:
+    talk = prompt(task="T-1")
+    talk[0]["content"] = f"<system-reminder>Mind.</system-reminder>\n{talk[0]['content']}"
+    assert _said(_ask(_player(TWO_TURNS), talk)) == "one"
+
+
 def test_housekeeping_without_marker_and_tools_gets_a_short_answer() -> None:
     player = _player(TWO_TURNS + '[[session]]\nfallback = true\n[[session.turn]]\ntext = "any"\n')
     answer = _ask(player, [{"role": "user", "content": "Give this a title"}])
