@@ -111,7 +111,13 @@ async def _agent(
 ) -> AsyncIterator[ClaudeSDKClient]:
     home = project.parent / "home"
     home.mkdir(exist_ok=True)
-    private = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / "config")}
+    private = {
+        "HOME": str(home),
+        "CLAUDE_CONFIG_DIR": str(home / "config"),
+        # The agent would ask a proxy for 127.0.0.1 too, where one is set.
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+    }
     options = ClaudeAgentOptions(
         cwd=project,
         env={**model.agent_environment(), **private, **environment},
