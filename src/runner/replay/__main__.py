@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _say(sys.stdout, model.base_url)
             _wait_for_signal()
             for divergence in model.divergences:
-                _say(sys.stderr, divergence.message)
+                _say(sys.stderr, str(divergence))
             return 1 if model.divergences else 0
     except RunnerError as error:
         _say(sys.stderr, f"Error: {error}")

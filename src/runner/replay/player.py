@@ -41,6 +41,10 @@ class Divergence:
     turn: int
     message: str
 
+    def __str__(self) -> str:
+        prompt = self.marker.render() if self.marker else "a request without a marker"
+        return f"Turn {self.turn} of {prompt}: {self.message}"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

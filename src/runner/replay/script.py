@@ -121,7 +121,7 @@ class Session(_Part):
     task: str | None = None
     repeat: bool = False
     fallback: bool = False
-    turn: tuple[Turn, ...] = Field(min_length=1)
+    turn: tuple[Turn, ...]
 
     @model_validator(mode="after")
     def _can_be_matched(self) -> Self:
@@ -134,6 +134,8 @@ class Session(_Part):
 
     @model_validator(mode="after")
     def _every_turn_is_reachable(self) -> Self:
+        if not self.turn:
+            raise ValueError("a session needs at least one [[session.turn]]")
         for number, turn in enumerate(self.turn[:-1], start=1):
             if turn.error is not None and turn.error.times is None:
                 raise ValueError(
@@ -175,7 +177,13 @@ class Session(_Part):
 class Script(_Part):
     """A scripted model: the sessions in the order in which they are tried."""
 
-    session: tuple[Session, ...] = Field(min_length=1)
+    session: tuple[Session, ...]
+
+    @model_validator(mode="after")
+    def _has_sessions(self) -> Self:
+        if not self.session:
+            raise ValueError("a script needs at least one [[session]]")
+        return self
 
 
 def load_script(path: Path) -> Script:

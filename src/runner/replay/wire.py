@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 Json = dict[str, Any]
 
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _PIECE = 512  # characters a streamed delta carries
 _ERROR_TYPES = {
     400: "invalid_request_error",
@@ -44,8 +46,8 @@ class Answer:
 
 def stable_id(prefix: str, *parts: object) -> str:
     """Return an id that is the same for the same parts, so that a repeated request agrees."""
-    digest = hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
-    return f"{prefix}_{digest[:24]}"
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode(errors="backslashreplace"))
+    return f"{prefix}_{digest.hexdigest()[:24]}"
 
 
 def estimate_tokens(*values: object) -> int:
@@ -86,10 +88,13 @@ def failure(status: int, text: str, kind: str | None = None) -> Json:
 
 
 def user_texts(item: Json) -> list[str]:
-    """Return what a user message says itself; tool results in it are left out."""
+    """Return what a user message says itself, without tool results and reminders.
+
+    Claude Code puts reminders into user messages, and they may quote files.
+    """
     if item.get("role") != "user":
         return []
-    return text_blocks(item.get("content"))
+    return [_REMINDER.sub("", text) for text in text_blocks(item.get("content"))]
 
 
 def text_blocks(content: object) -> list[str]:
