@@ -28,7 +28,9 @@ def scripted_environment(script: Script | Path, project_dir: Path) -> Iterator[d
         tempfile.TemporaryDirectory(prefix="runner-replay-", ignore_cleanup_errors=True) as state,
         ScriptedModel(loaded, project=project_dir) as model,
     ):
-        yield {**model.agent_environment(), "CLAUDE_CONFIG_DIR": state}
+        # A proxy that the user has set must not come between the agent and loopback.
+        direct = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+        yield {**model.agent_environment(), **direct, "CLAUDE_CONFIG_DIR": state}
         divergences = model.divergences
     if divergences:
         first = divergences[0]
