@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from runner.cli.presenter import OutputFormat, make_presenter
+from runner.deliverables.model import Counts
 from runner.loop.events import (
-    DeliverableCounts,
     DeliverablesPlanned,
     ExitReason,
     Notice,
@@ -42,7 +42,7 @@ _FINISHED = RunResult(
     exit_reason=ExitReason.ALL_PASSED,
     message="All achievable deliverables passed",
     spec_id="todo-cli",
-    counts=DeliverableCounts(total=3, passed=2, blocked=1, pending=0),
+    counts=Counts(total=3, passed=2, blocked=1, pending=0),
     iterations=3,
     agent_sessions=4,
     duration_seconds=3661.4,

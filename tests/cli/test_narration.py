@@ -6,8 +6,8 @@ from tests.cli.scenes import LAST_WORDS, result
 
 from runner.cli.presenter.lines import Level, Line
 from runner.cli.presenter.narration import Narrator
+from runner.deliverables.model import Counts
 from runner.loop.events import (
-    DeliverableCounts,
     DeliverablesPlanned,
     ExitReason,
     Notice,
@@ -164,9 +164,8 @@ def test_a_lasting_retry_is_a_warning() -> None:
     assert line.is_for_stderr
 
 
-def test_an_error_inside_a_session_is_a_warning() -> None:
-    (line,) = told(SessionActivity(StreamError("The tool server went away.")))
-    assert (line.text, line.level) == ("  Warning: The tool server went away.", Level.WARNING)
+def test_an_error_inside_a_session_waits_for_the_session_result() -> None:
+    assert told(SessionActivity(StreamError("The tool server went away."))) == []
 
 
 @pytest.mark.parametrize("event", [StreamThinking("deep"), StreamText("words")])
@@ -240,7 +239,7 @@ def test_a_failed_run_ends_with_an_error() -> None:
     "reason", [ExitReason.MAX_ITERATIONS, ExitReason.QUOTA_EXCEEDED, ExitReason.ALL_PASSED]
 )
 def test_other_ends_belong_to_the_output(reason: ExitReason) -> None:
-    lines = told(RunEnded(result(exit_reason=reason, counts=DeliverableCounts())))
+    lines = told(RunEnded(result(exit_reason=reason, counts=Counts())))
     assert {line.level for line in lines} == {Level.FINAL}
 
 

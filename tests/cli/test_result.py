@@ -3,7 +3,8 @@ import signal
 from tests.cli.scenes import result
 
 from runner.cli.result import result_object
-from runner.loop.events import DeliverableCounts, ExitReason, RunEnded
+from runner.deliverables.model import Counts
+from runner.loop.events import ExitReason, RunEnded
 
 CONTRACT_FIELDS = [
     "type",
@@ -69,5 +70,5 @@ def test_an_interrupted_run_has_the_code_of_its_signal() -> None:
 
 
 def test_no_deliverables_are_zeros() -> None:
-    found = result_object(RunEnded(result(counts=DeliverableCounts())))
+    found = result_object(RunEnded(result(counts=Counts())))
     assert set(found["deliverables"].values()) == {0}

@@ -60,12 +60,12 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Active deliverables by status."""
+    """Active deliverables by status; deprecated ones are not counted."""
 
-    total: int
-    passed: int
-    blocked: int
-    pending: int
+    total: int = 0
+    passed: int = 0
+    blocked: int = 0
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)

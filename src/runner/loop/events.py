@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from runner.deliverables.model import Counts
 from runner.marker import Instruction
 
 
@@ -147,16 +148,6 @@ class ExitReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DeliverableCounts:
-    """Active deliverables by status; deprecated ones are not counted."""
-
-    total: int = 0
-    passed: int = 0
-    blocked: int = 0
-    pending: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class RunResult:
     """The end of a run: everything the result object of CONTRACT §3 is made from.
 
@@ -171,7 +162,7 @@ class RunResult:
     exit_reason: ExitReason
     message: str
     spec_id: str
-    counts: DeliverableCounts
+    counts: Counts
     iterations: int = 0
     agent_sessions: int = 0
     duration_seconds: float = 0.0

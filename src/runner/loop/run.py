@@ -11,13 +11,12 @@ from typing import Protocol
 
 import anyio
 
-from runner.deliverables.model import Deliverable, StatusFile
+from runner.deliverables.model import Counts, Deliverable, StatusFile
 from runner.errors import AgentStartError
 from runner.loop.ahead import ConnectAhead
 from runner.loop.backoff import retry_delay
 from runner.loop.drive import Drive
 from runner.loop.events import (
-    DeliverableCounts,
     ExitReason,
     Notice,
     RunEnded,
@@ -121,13 +120,13 @@ class Run:
             anyio.create_task_group() as tasks,
             ConnectAhead(self._factory, tasks) as ahead,
         ):
-            while True:
-                ending = evaluate(self._look())
-                if ending is not None:
-                    return ending
+            while (ending := evaluate(self._look())) is None:
                 with self._drive.scope():
                     await self._back_off()
                     await self._iterate(ahead)
+            return ending
+        # Reached only if a context manager swallowed an error: then the run must not look done.
+        return Ending(ExitReason.ERROR, "The run ended without a reason")
 
     def _look(self) -> Situation:
         self._situation = replace(self._situation, file=self._deliverables.load())
@@ -252,7 +251,7 @@ class Run:
             message=ending.message,
             hint=ending.hint,
             spec_id=self._settings.spec_id,
-            counts=counts or DeliverableCounts(),
+            counts=counts or Counts(),
             iterations=now.iterations,
             agent_sessions=now.iterations,
             duration_seconds=duration_seconds,

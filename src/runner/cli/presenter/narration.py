@@ -32,7 +32,6 @@ from runner.loop.events import (
     SessionStarted,
     StatusChanged,
     StreamApiRetry,
-    StreamError,
     StreamToolDenied,
     StreamToolResponse,
     Waiting,
@@ -123,9 +122,6 @@ class Narrator:
                 return _denied(denied)
             case StreamApiRetry(attempt=attempt) as retry if attempt > _RETRIES_KEPT_QUIET:
                 return [_lasting_retry(retry)]
-            case StreamError(message=message):
-                text = inert(message, _MESSAGE_LIMIT)
-                return [line(f"  Warning: {text}", Tone.CAUTION, Level.WARNING)]
             case _:
                 return []
 
