@@ -79,7 +79,8 @@ def _walk(directory: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _digest(path: str, stat: os.stat_result) -> bytes:
-    if stat.st_size > _LARGE_BYTES:
+    # To open a pipe would wait for somebody to write into it.
+    if stat.st_size > _LARGE_BYTES or not _is_content(stat):
         return f"{stat.st_size} {stat.st_mtime_ns}".encode()
     try:
         if stat_module.S_ISLNK(stat.st_mode):
@@ -87,6 +88,10 @@ def _digest(path: str, stat: os.stat_result) -> bytes:
         return hashlib.sha256(Path(path).read_bytes()).digest()
     except OSError:
         return f"{stat.st_size} {stat.st_mtime_ns}".encode()
+
+
+def _is_content(stat: os.stat_result) -> bool:
+    return stat_module.S_ISREG(stat.st_mode) or stat_module.S_ISLNK(stat.st_mode)
 
 
 def _head(root: Path) -> bytes:

@@ -1,0 +1,158 @@
+"""`runner run` as a user sees it: the real agent, a scripted model."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import (
+    PASS_BOUND,
+    PLAN_TWO,
+    SPEC,
+    TALK_ONLY,
+    Project,
+    failing,
+    project,
+)
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_spec_runs_to_all_passed_and_exits_with_0(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        done = ours.run()
+        assert (done.returncode, ours.passed()) == (0, ["CLI-001", "CLI-002"]), done.stderr
+
+
+def test_the_output_of_a_good_run_ends_with_the_overall_line(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        lines = ours.run().stdout.splitlines()
+    assert "[PASS] CLI-001 greet.py prints hello" in lines
+    assert lines[-2].startswith("Overall: 3 session(s), 2/2 deliverables passed, cost=$")
+    assert lines[-1] == "All achievable deliverables passed"
+
+
+def test_a_pipe_gets_no_control_characters(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        done = ours.run()
+    assert not [c for c in done.stdout + done.stderr if c < " " and c != "\n"]
+
+
+def test_a_run_after_success_asks_the_model_nothing(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        ours.run()
+        before = len(ours.model.requests)
+        again = ours.run()
+        assert (again.returncode, len(ours.model.requests)) == (0, before)
+
+
+def test_a_model_that_passes_nothing_ends_at_the_iteration_limit(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + TALK_ONLY) as ours:
+        done = ours.run("-n", "2", "--output-format", "json")
+        result = json.loads(done.stdout)
+    assert (done.returncode, result["exit_reason"], result["iterations"]) == (
+        4,
+        "max_iterations",
+        2,
+    )
+
+
+def test_a_refused_key_ends_the_run_at_once_and_says_so(tmp_path: Path) -> None:
+    with project(tmp_path, failing(401, "authentication_error")) as ours:
+        done = ours.run(timeout=30)
+        assert done.returncode == 1
+        assert "refused the key" in done.stderr
+        assert len(ours.model.requests) <= 2
+
+
+def test_a_failing_api_is_tried_again_and_then_given_up(tmp_path: Path) -> None:
+    with project(tmp_path, failing(500, "api_error")) as ours:
+        ours.environment["CLAUDE_CODE_MAX_RETRIES"] = "1"
+        done = ours.run("--max-retries", "1", "--output-format", "json")
+        result = json.loads(done.stdout)
+    assert (done.returncode, result["exit_reason"]) == (1, "max_retries_exceeded")
+    assert result["agent_sessions"] == 2
+
+
+BOTH_AT_ONCE = """
+[[session]]
+instruction = "coding"
+repeat = true
+
+[[session.turn]]
+tools = [
+  { name = "mcp__runner__set_status", input = { deliverableId = "CLI-001", status = "passed" } },
+  { name = "mcp__runner__set_status", input = { deliverableId = "CLI-002", status = "passed" } },
+]
+
+[[session.turn]]
+text = "Marked both."
+"""
+
+
+def test_a_session_can_not_pass_another_deliverable_than_its_own(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + BOTH_AT_ONCE) as ours:
+        ours.run("-n", "2")
+        assert ours.passed() == ["CLI-001"]
+
+
+def test_stream_json_is_one_object_per_line_and_ends_with_the_result(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        lines = ours.run("--output-format", "stream-json").stdout.splitlines()
+    objects = [json.loads(line) for line in lines]
+    assert objects[-1]["type"] == "result"
+    assert objects[-1]["exit_reason"] == "all_passed"
+
+
+def test_status_json_has_the_form_of_the_contract(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        ours.run("-n", "2")
+        status = ours.status
+    assert status["specId"] == "project"
+    assert status["deliverables"][0] == {
+        "id": "CLI-001",
+        "description": "greet.py prints hello",
+        "acceptanceCriteria": ["python3 greet.py prints hello"],
+        "passed": True,
+        "blocked": False,
+    }
+
+
+def _usage_error(ours: Project, *arguments: str) -> str:
+    done = ours.run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-n", "0"], "Max iterations must be positive, got 0"),
+        (["--max-retries", "-1"], "Max retries must be non-negative, got -1"),
+        (["--thinking", "1023"], "Thinking budget must be at least 1024 tokens, got 1023"),
+        (["-p", "nowhere"], "Project directory not found"),
+        (["--max-cost", "0"], "Max cost must be a positive amount"),
+        (["--replay", "nowhere.toml"], "nowhere.toml"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_the_reason(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    with project(tmp_path, PLAN_TWO) as ours:
+        assert message in _usage_error(ours, *arguments)
+
+
+def test_a_missing_spec_is_named_with_its_folder(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO) as ours:
+        (ours.path / "SPEC.md").unlink()
+        assert f"SPEC.md not found in {ours.path}" in _usage_error(ours)
+
+
+def test_a_damaged_status_file_ends_the_run_and_stays_as_it_is(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND, spec=SPEC) as ours:
+        file = ours.path / ".runner" / "status.json"
+        file.parent.mkdir()
+        file.write_text('{"deliverables": [', encoding="utf-8")
+        done = ours.run()
+        assert (done.returncode, str(file) in done.stderr) == (1, True)
+        assert file.read_text(encoding="utf-8") == '{"deliverables": ['
+        assert ours.model.requests == []
