@@ -141,7 +141,7 @@ class Expander:
         for index, part in enumerate(parts):
             found = self._values_at(parts, index, assignment=False)
             values.extend(found)
-            open_part = not isinstance(part, Literal) and not part.quoted
+            open_part = not (isinstance(part, Literal) or part.quoted or _is_process(part))
             unquoted.extend([open_part] * len(found))
             if isinstance(part, Literal) and not part.quoted:
                 glob = glob or _GLOB.search(part.text) is not None
@@ -156,7 +156,7 @@ class Expander:
     def _alone(self, part: Part) -> list[Value]:
         """A word that is one expansion and nothing else."""
         value = self._value(part)
-        if isinstance(part, Literal) or part.quoted:
+        if isinstance(part, Literal) or part.quoted or _is_process(part):
             if not value.many:
                 return [value]
             return self._elements(value)
@@ -221,6 +221,10 @@ class Expander:
         return [_with_glob(field) for field in found] if glob else found
 
 
+def _is_process(part: Part) -> bool:
+    return isinstance(part, Substitution) and part.kind != "$"
+
+
 def _special(text: str) -> bool:
     return any(char in text for char in "{~*?[(")
 
@@ -228,7 +232,7 @@ def _special(text: str) -> bool:
 def _unknown_field(value: Value) -> Value:
     certain = value.nospace and value.nonempty
     if value.numeric:
-        several = not value.nospace
+        several = not certain
         return Value(numeric=True, signed=value.signed, safe=True, splits=several,
                      nospace=True, nonempty=True)  # fmt: skip
     if certain:
