@@ -3,6 +3,7 @@
 The parser produces these; the policy consumes them; neither knows the other.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -14,11 +15,16 @@ class Word:
         choices: every value it can have when these are few and known (one for a literal);
             None when it can't be known.
         prefix: what it certainly begins with, also when `choices` is None.
-        numeric: an unknown value that can only be a decimal integer.
+        numeric: an unknown value that can only be a decimal integer (or, when a command that
+            should have printed one failed, empty).
         glob: it is subject to pathname expansion: besides the literal `choices` text it may
             become any number of existing paths that match.
         splits: an unquoted unknown value: it may become any number of words, or none.
         source: the text as written, for messages.
+        signed: with `numeric`: it may be negative, so it may look like an option.
+
+    A word that `splits` has an empty prefix, and when it has `choices` each of the words it
+    becomes is one of them. The text of a process substitution begins with `/dev/fd/`.
     """
 
     choices: tuple[str, ...] | None
@@ -27,6 +33,7 @@ class Word:
     glob: bool = False
     splits: bool = False
     source: str = ""
+    signed: bool = False
 
     @classmethod
     def literal(cls, text: str) -> "Word":
@@ -79,6 +86,10 @@ class SimpleCommand:
         piped: whether its standard input is a pipe.
         background: started with `&`.
         source: the text as written, for messages.
+        cwds: every working directory it may run in when these are few and known; `cwd` is set
+            when there is one. After `cd x; …` it is both, since `cd` may have failed.
+        scope: what is known of the variables there, for `analyse(…, scope=…)` on a text that
+            this command makes a shell run; means nothing else.
     """
 
     words: tuple[Word, ...]
@@ -89,6 +100,8 @@ class SimpleCommand:
     piped: bool = False
     background: bool = False
     source: str = ""
+    cwds: tuple[str, ...] | None = (".",)
+    scope: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

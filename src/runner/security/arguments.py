@@ -1,0 +1,189 @@
+"""Read a command's arguments by its option table: exact names, exact clusters, no guessing.
+
+What is not in the table is refused. A word whose value is not known may stand where the
+table makes it harmless: as an operand that can't be an option, or anywhere for commands
+marked `unknown = "any"` in the profiles.
+"""
+
+import os
+import re
+from dataclasses import dataclass, field
+
+from runner.security.context import Arguments, Context
+from runner.security.refusal import RefusedError
+from runner.security.shell.facts import Word
+from runner.security.table import CommandRule, Option
+
+_GLOB_START = re.compile(r"[*?\[]")
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks over the words of one command."""
+
+    rule: CommandRule
+    words: tuple[Word, ...]
+    context: Context
+    cwd: str | None
+    position: int = 0
+    options: list[tuple[str, Word | None]] = field(default_factory=list)
+    operands: list[Word] = field(default_factory=list)
+
+    def read(self) -> Arguments:
+        while self.position < len(self.words):
+            word = self.words[self.position]
+            self.position += 1
+            if word.text == "--" and self.rule.style != "raw":
+                self.operands.extend(self.words[self.position :])
+                break
+            if self._operand(word):
+                self.operands.append(word)
+                if self.rule.stop:
+                    self.operands.extend(self.words[self.position :])
+                    break
+        return Arguments(tuple(self.options), tuple(self.operands))
+
+    def _operand(self, word: Word) -> bool:
+        """Take in one word; return whether it is an operand."""
+        text = word.choices[0] if word.choices else None
+        if text is None:
+            return self._unknown(word)
+        if word.glob and (_GLOB_START.match(text) or text.startswith("-")):
+            refuse_dash_glob(self.rule, word, self.context, self.cwd)
+            return True
+        if text == "-" or not text.startswith("-") or self._signed_number(word, text):
+            return True
+        if self.rule.style == "long" or text.startswith("--"):
+            self._long(text, word)
+        else:
+            self._cluster(text, word)
+        return False
+
+    def _signed_number(self, word: Word, text: str) -> bool:
+        if self.rule.number_option and re.fullmatch(r"-\d+", text):
+            self.options.append(("-NUMBER", word))
+            return False
+        return False
+
+    def _unknown(self, word: Word) -> bool:
+        if word.numeric or self.rule.unknown == "any":
+            return True
+        if word.prefix.startswith("--") and "=" in word.prefix and not word.splits:
+            name, _, start = word.prefix.partition("=")
+            option = self._option(name)
+            if option.arity == "flag":
+                raise _refuse(self.rule, f"{name} takes no value.")
+            self.options.append((name, Word(None, prefix=start, source=word.source)))
+            return False
+        if word.splits or not word.prefix or word.prefix.startswith("-"):
+            raise _refuse(
+                self.rule,
+                f"{word.source or 'a computed word'} could turn into an option. Write the value "
+                "out, or put a fixed beginning such as ./ before it.",
+            )
+        return True
+
+    def _option(self, name: str) -> Option:
+        option = self.rule.options.get(name)
+        if option is None:
+            raise _refuse(self.rule, _unknown_option(self.rule, name))
+        if option.run_only and self.context.mode == "sync":
+            raise _refuse(self.rule, f"{name} changes files, and this session is read-only.")
+        return option
+
+    def _long(self, text: str, word: Word) -> None:
+        name, equals, value = text.partition("=")
+        if self.rule.number_option and re.fullmatch(r"-\d+", text):
+            self.options.append(("-NUMBER", word))
+            return
+        option = self._option(name)
+        if equals:
+            if option.arity == "flag" and not (self.rule.style == "long" and value in _BOOLEANS):
+                raise _refuse(self.rule, f"{name} takes no value.")
+            self._add(name, Word((value,), prefix=value, glob=word.glob, source=word.source))
+        elif option.arity == "takes":
+            self._add(name, self._next(name))
+        else:
+            self._add(name, None)
+
+    def _cluster(self, text: str, word: Word) -> None:
+        if self.rule.number_option and re.fullmatch(r"-\d+", text):
+            self._add("-NUMBER", word)
+            return
+        if text in self.rule.options and len(text) > 2:
+            option = self._option(text)
+            self._add(text, self._next(text) if option.arity == "takes" else None)
+            return
+        if len(text) > 2 and "=" in text and text.partition("=")[0] in self.rule.options:
+            name = text.partition("=")[0]
+            if len(name) > 2:
+                self._long(text, word)
+                return
+        rest = text[1:]
+        while rest:
+            name, rest = "-" + rest[0], rest[1:]
+            option = self._option(name)
+            if option.arity == "flag":
+                self._add(name, None)
+            elif rest or option.arity == "may_take":
+                attached = Word((rest,), prefix=rest, glob=word.glob, source=word.source)
+                self._add(name, attached if rest else None)
+                return
+            else:
+                self._add(name, self._next(name))
+
+    def _next(self, name: str) -> Word:
+        if self.position >= len(self.words):
+            raise _refuse(self.rule, f"{name} needs a value.")
+        word = self.words[self.position]
+        self.position += 1
+        if word.splits and not word.numeric and self.rule.unknown != "any":
+            raise _refuse(
+                self.rule, f"{word.source}, the value of {name}, could split into options. Quote it."
+            )
+        if word.glob and word.choices is not None:
+            raise _refuse(self.rule, f"the value of {name} can't be a pattern. Quote it.")
+        return word
+
+    def _add(self, name: str, value: Word | None) -> None:
+        self.options.append((name, value))
+
+
+_BOOLEANS = frozenset({"true", "false", "0", "1"})
+
+
+def read_arguments(
+    rule: CommandRule, words: tuple[Word, ...], context: Context, cwd: str | None
+) -> Arguments:
+    """Split words into options and operands. Raises RefusedError for what is not in the table."""
+    if rule.style == "raw":
+        return Arguments((), words)
+    return _Reader(rule, words, context, cwd).read()
+
+
+def refuse_dash_glob(rule: CommandRule, word: Word, context: Context, cwd: str | None) -> None:
+    """Refuse a pattern that matches an existing name beginning with '-' (an option to be)."""
+    pattern = word.choices[0] if word.choices else ""
+    if pattern.startswith("-"):
+        raise _refuse(rule, f"{pattern} would be taken for an option. Begin it with ./ instead.")
+    folder = context.paths.absolute(".", cwd)
+    if folder is None:
+        return
+    try:
+        with os.scandir(folder) as entries:
+            found = any(entry.name.startswith("-") for entry in entries)
+    except OSError:
+        return
+    if found:
+        raise _refuse(rule, f"{pattern} matches a name that begins with '-'. Use ./{pattern}.")
+
+
+def _unknown_option(rule: CommandRule, name: str) -> str:
+    if rule.instead:
+        return f"the option {name} is not allowed. {rule.instead}"
+    known = ", ".join(sorted(rule.options)[:14])
+    return f"the option {name} is not allowed. Allowed: {known}{', …' if known else 'none.'}"
+
+
+def _refuse(rule: CommandRule, reason: str) -> RefusedError:
+    return RefusedError(rule.rule, f"{rule.name}: {reason}")

@@ -1,0 +1,87 @@
+"""Which variables a script may set: nothing that changes what runs, or from where."""
+
+import fnmatch
+import os
+import re
+
+from runner.security.context import Context
+from runner.security.refusal import RefusedError
+from runner.security.shell.facts import Assignment, Word
+from runner.security.table import EnvironmentRule
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_SECRET = re.compile(
+    r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|AUTH|PRIVATE)(?:_|$|S$)"
+    r"|^(?:AWS|ANTHROPIC|OPENAI|AZURE|GOOGLE|GITHUB|GH|CLAUDE|NPM|SSH)_\w*"
+    r"(?:KEY|TOKEN|SECRET|AUTH|CREDENTIAL|PASS)\w*$|^AWS$|^ANTHROPIC|^SSH_AUTH_SOCK$",
+    re.IGNORECASE,
+)
+_EXPANSION = re.compile(r"\$\{?[!#]?([A-Za-z_]\w*)")
+
+
+def check_assignment(context: Context, assignment: Assignment, cwd: str | None) -> None:
+    """Refuse an assignment that could change what later commands run.
+
+    Args:
+        cwd: where the command runs; relative path values are taken from there.
+    """
+    name = assignment.name
+    if not _NAME.fullmatch(name):
+        raise RefusedError("environment", f"{name} can't be set here.")
+    for rule in context.rules.environment:
+        if fnmatch.fnmatchcase(name.upper() if rule.pattern.isupper() else name, rule.pattern):
+            if context.mode not in rule.modes:
+                continue
+            if _value_allowed(context, rule, assignment.value, cwd):
+                return
+            raise RefusedError(
+                rule.rule,
+                f"Setting {name} could change what runs. Leave it out, or use a value that the "
+                "profiles allow.",
+            )
+
+
+def _value_allowed(
+    context: Context, rule: EnvironmentRule, value: Word, cwd: str | None
+) -> bool:
+    if rule.values is None:
+        return False
+    if rule.values == ".*" and rule.kind == "text":
+        return True
+    if value.choices is None:
+        return bool(value.numeric and re.fullmatch(rule.values, "1"))
+    if not all(re.fullmatch(rule.values, text, re.DOTALL) for text in value.choices):
+        return False
+    return all(_paths_allowed(context, rule.kind, text, cwd) for text in value.choices)
+
+
+def _paths_allowed(context: Context, kind: str, text: str, cwd: str | None) -> bool:
+    if kind == "text":
+        return True
+    for entry in text.split(os.pathsep):
+        if not entry:
+            continue
+        try:
+            if kind == "project":
+                context.paths.project_file(entry, cwd)
+            else:
+                context.paths.write(entry, cwd)
+        except RefusedError:
+            return False
+    return True
+
+
+def refuse_secret_expansion(context: Context, word: Word) -> None:
+    """Refuse to print or pass on a variable of the environment that holds a credential."""
+    if word.choices is not None or "$" not in word.source:
+        return
+    for name in _EXPANSION.findall(word.source):
+        if name not in context.assigned and is_secret_name(name):
+            raise RefusedError(
+                "environment:secret", f"${name} may hold a credential; it must not be read."
+            )
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable's name says that it holds a credential."""
+    return _SECRET.search(name) is not None

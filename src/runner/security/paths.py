@@ -1,0 +1,247 @@
+"""Which paths a command may read, write, run or remove.
+
+Decided on the real path: symbolic links are resolved at decision time, parents included,
+also for names that do not exist yet. Protected names are compared without regard to case,
+because some file systems do.
+"""
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.security.refusal import RefusedError
+from runner.security.settings import Mode
+
+NOTE = ".runner-note.md"
+GUARDED = frozenset({".git", ".runner", ".autonoe", ".claude"})
+_GUARDED_FILES = frozenset({".mcp.json", ".gitmodules", ".gitconfig", ".bashrc", ".profile"})
+_OPEN_DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"})
+_DEVICE_FD = re.compile(r"/dev/fd/\d+")
+_ENDLESS = frozenset({"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"})
+
+# Files and folders that hold credentials or other people's data, wherever they stand.
+_SECRET_ANYWHERE = re.compile(
+    r"(?:^|/)(?:\.ssh|\.aws|\.gnupg|\.azure|\.kube|\.netrc|_netrc|\.git-credentials|\.pgpass|\.my\.cnf"
+    r"|\.config/(?:gh|gcloud|hub|op|rclone)|\.docker/config\.json|\.password-store|\.vault-token"
+    r"|\.local/share/keyrings|\.mozilla|library/keychains|\.claude\.json|\.claude/\.credentials\.json"
+    r"|\.(?:bash|zsh|sh|python|node_repl|psql|mysql|sqlite|rediscli|irb)_?history|\.lesshst|\.viminfo"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)[\w.-]*)(?:/|$)",
+    re.IGNORECASE,
+)
+_SECRET_SYSTEM = re.compile(
+    r"^/(?:etc/(?:g?shadow-?|sudoers(?:\.d)?|ssh|ssl/private|master\.passwd|krb5\.keytab|security)"
+    r"|proc/(?:[^/]+/)+(?:environ|mem|maps|fd|cmdline|root|cwd|task|auxv|stack|syscall|map_files)"
+    r"|proc/(?:kcore|kmem|kallsyms|sys/kernel)|sys/|root/\.|var/(?:log|spool|mail|run/(?:docker|secrets))"
+    r"|run/(?:docker|secrets|user)|boot/)(?:/|$|[^/]*$)",
+    re.IGNORECASE,
+)
+# Outside the project only: inside it such files are the project's own.
+_SECRET_OUTSIDE = re.compile(
+    r"(?:^|/)(?:\.env(?:\.[\w.-]+)?|\.envrc|\.npmrc|\.pypirc|\.yarnrc(?:\.yml)?|\.claude|\.codex|\.gitconfig"
+    r"|\.gem/credentials|\.cargo/credentials(?:\.toml)?|\.m2/settings\.xml|\.composer/auth\.json|credentials"
+    r"|credentials\.json|secrets?\.(?:ya?ml|json|toml|txt)|[^/]+\.(?:pem|key|p12|pfx|jks|kdbx|keytab))(?:/|$)",
+    re.IGNORECASE,
+)
+_INSTEAD = "Write inside the project directory or under /tmp."
+
+
+@dataclass(frozen=True, slots=True)
+class PathPolicy:
+    """The path rules for one project and mode.
+
+    Args:
+        project: the project directory; need not exist.
+        mode: in sync nothing in the project may be written but the note.
+        scratch: absolute folders besides /tmp that may be written.
+        note_only: whether the note may be written in sync (not in a review).
+    """
+
+    project: str
+    mode: Mode
+    scratch: tuple[str, ...] = ()
+    note_writable: bool = True
+    home: str = field(default_factory=lambda: os.path.expanduser("~"))  # noqa: PTH111
+
+    @classmethod
+    def of(
+        cls, project: str | Path, mode: Mode, scratch: tuple[str, ...] = (), *, note: bool = True
+    ) -> "PathPolicy":
+        real = os.path.realpath(project)
+        folders = tuple(dict.fromkeys(os.path.realpath(p) for p in ("/tmp", *scratch)))  # noqa: S108
+        return cls(real, mode, folders, note)
+
+    def absolute(self, text: str, cwd: str | None) -> str | None:
+        """Return the real path, or None when it depends on an unknown working directory."""
+        if text.startswith("~"):
+            text = self.home + text[1:] if text[1:2] in ("", "/") else f"/home/{text[1:]}"
+        if not text.startswith("/"):
+            if cwd is None:
+                return None
+            text = os.path.join(self.project, cwd, text)  # noqa: PTH118
+        return os.path.realpath(text)
+
+    def inside(self, real: str) -> bool:
+        """Whether a real path is the project directory or below it."""
+        return real == self.project or real.startswith(self.project.rstrip("/") + "/")
+
+    def in_scratch(self, real: str) -> bool:
+        return any(real == s or real.startswith(s + "/") for s in self.scratch)
+
+    def read(self, text: str, cwd: str | None) -> None:
+        """Refuse credentials, other processes' data and devices."""
+        self._plain(text)
+        real = self.absolute(text, cwd)
+        for form in (text, self._lexical(text, cwd), real or text):
+            self._refuse_secret(form, inside=real is not None and self.inside(real))
+        if real is None:
+            return
+        if real.startswith("/dev/") and not self._is_open_device(self._lexical(text, cwd)):
+            raise RefusedError("path:device", f"{text} is a device and can't be read here.")
+        lexical = self._lexical(text, cwd)
+        if self.inside(lexical) and not self.inside(real) and not self._is_toolchain(real):
+            raise RefusedError(
+                "path:link", f"{text} is a link that leaves the project. Read files of the project."
+            )
+
+    def read_tree(self, text: str, cwd: str | None) -> None:
+        """As `read`, and refuse to walk through whole home or system trees."""
+        self.read(text, cwd)
+        real = self.absolute(text, cwd)
+        if real is None or self.in_scratch(real) or self.inside(real):
+            return
+        wide = {"/", "/home", "/root", "/etc", "/proc", "/var", "/dev", "/run", "/sys", self.home}
+        if real in wide or re.fullmatch(r"/(?:home|Users)/[^/]+", real):
+            raise RefusedError(
+                "path:tree",
+                f"Searching all of {text} would reach private files. Search in the project.",
+            )
+
+    def write(self, text: str, cwd: str | None) -> None:
+        """Allow the project, /tmp and scratch folders; refuse what is protected."""
+        self._plain(text)
+        if self._is_open_device(text):
+            return
+        real = self._writable(text, cwd)
+        if self.mode == "sync" and not self.in_own_scratch(real, text, cwd):
+            self._write_in_sync(text, real, cwd)
+
+    def in_own_scratch(self, real: str, text: str, cwd: str | None) -> bool:
+        """Whether a path is in a scratch folder and outside the project."""
+        return self.in_scratch(real) and not self.inside(real) and self._is_absolute(text, cwd)
+
+    def _write_in_sync(self, text: str, real: str, cwd: str | None) -> None:
+        note = os.path.join(self.project, NOTE)  # noqa: PTH118
+        if self.note_writable and real == note and self._lexical(text, cwd) == note:
+            return
+        if self.note_writable:
+            hint = f"Only {NOTE} and files under /tmp may be written; record what you found there."
+        else:
+            hint = "Write temporary files under /tmp."
+        raise RefusedError("path:read-only", f"This session is read-only: {text}. {hint}")
+
+    def _writable(self, text: str, cwd: str | None) -> str:
+        real = self.absolute(text, cwd)
+        if real is None:
+            raise RefusedError(
+                "path:unknown",
+                f"It is not known in which directory {text} would be written. "
+                "Use a path relative to the project directory.",
+            )
+        lexical = self._lexical(text, cwd)
+        self.refuse_guarded(lexical, text)
+        self.refuse_guarded(real, text)
+        if self.inside(real) and self.inside(lexical):
+            if real == self.project and text not in (".", "./"):
+                return real
+            return real
+        if self.in_own_scratch(real, text, cwd):
+            return real
+        raise RefusedError("path:outside", f"{text} is outside the project. {_INSTEAD}")
+
+    def project_file(self, text: str, cwd: str | None) -> None:
+        """Allow only what stands in the project, for what a tool would run or be ruled by."""
+        self.read(text, cwd)
+        real = self.absolute(text, cwd)
+        if real is None:
+            if text.startswith(("/", "~")) or ".." in text.split("/"):
+                raise RefusedError("path:unknown", f"Where {text} leads is not known.")
+            return
+        if not self.inside(real):
+            raise RefusedError(
+                "path:outside-project", f"{text} is not in the project. Use the project's own files."
+            )
+
+    def remove(self, text: str, cwd: str | None) -> None:
+        """Allow removing or moving away what is inside the project (seed 001, rm/mv)."""
+        if any(part == ".." for part in text.split("/")):
+            raise RefusedError(
+                "path:remove", f"{text}: name what is removed without '..', below the project."
+            )
+        self.write(text, cwd)
+        real = self.absolute(text, cwd)
+        if real == self.project or real in self.scratch:
+            raise RefusedError("path:remove", f"{text}: the project directory itself must stay.")
+        if real is not None and self.project.startswith(real + "/"):
+            raise RefusedError("path:remove", f"{text} contains the project directory.")
+
+    def refuse_guarded(self, path: str, shown: str) -> None:
+        """Refuse to change `.git`, `.runner`, `.claude` and files that steer tools."""
+        parts = [part.casefold() for part in path.split("/")]
+        for part in parts:
+            if part in GUARDED:
+                raise RefusedError(
+                    "path:protected",
+                    f"{shown}: {part} is protected. Use git commands, and the tools of runner "
+                    "for its state.",
+                )
+        if parts[-1] in _GUARDED_FILES:
+            raise RefusedError("path:protected", f"{shown} is protected; leave it as it is.")
+        if parts[-1].startswith("-"):
+            raise RefusedError(
+                "path:dash", f"{shown}: a name that begins with '-' would be taken for an option."
+            )
+
+    def _refuse_secret(self, path: str, *, inside: bool) -> None:
+        if (
+            _SECRET_ANYWHERE.search(path)
+            or _SECRET_SYSTEM.match(path)
+            or (not inside and _SECRET_OUTSIDE.search(path) and path.startswith(("/", "~", "..")))
+        ):
+            raise RefusedError(
+                "path:secret",
+                f"{path} may hold credentials or private data, and is not needed. Work with the "
+                "files of the project.",
+            )
+
+    def _lexical(self, text: str, cwd: str | None) -> str:
+        if text.startswith("~"):
+            text = self.home + text[1:] if text[1:2] in ("", "/") else f"/home/{text[1:]}"
+        return os.path.normpath(os.path.join(self.project, cwd or ".", text))  # noqa: PTH118
+
+    def _is_absolute(self, text: str, cwd: str | None) -> bool:
+        """Whether a path was named from the root: `../x` must not count as /tmp by accident."""
+        return text.startswith("/") or (cwd is not None and cwd.startswith("/"))
+
+    @staticmethod
+    def _is_open_device(text: str) -> bool:
+        return text in _OPEN_DEVICES or _DEVICE_FD.fullmatch(text) is not None
+
+    @staticmethod
+    def _is_toolchain(real: str) -> bool:
+        return real.startswith(("/usr/", "/opt/", "/nix/", "/lib/", "/lib64/", "/bin/"))
+
+    @staticmethod
+    def _plain(text: str) -> None:
+        if "\x00" in text:
+            raise RefusedError("path:nul", "A path can't contain a NUL character.")
+
+
+def mentions_secret(text: str) -> bool:
+    """Whether any text (source of an unknown word, inline code) names a credential file."""
+    return bool(_SECRET_ANYWHERE.search(text) or re.search(r"/etc/g?shadow|/proc/\S+/environ", text))
+
+
+def is_endless(text: str) -> bool:
+    """Whether reading this device never ends."""
+    return text in _ENDLESS

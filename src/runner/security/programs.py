@@ -1,0 +1,86 @@
+"""From a command's first word to the rule that governs it: names, tool paths, own scripts."""
+
+import os
+import re
+from dataclasses import dataclass
+
+from runner.security.context import Context
+from runner.security.refusal import RefusedError
+from runner.security.table import CommandRule
+
+_SYSTEM_BIN = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
+# Folders in a project where package managers put the tools that its lock file names.
+_TOOL_FOLDERS = re.compile(r"(?:^|/)(?:\.?v?env|\.venv[\w.-]*|venv[\w.-]*)/bin$|node_modules/\.bin$|vendor/bin$")
+_BINSTUBS = frozenset({"rails", "rspec", "rake", "rubocop", "bundle", "console", "phpunit", "pest"})
+_WRAPPERS = {"gradlew": "gradle", "mvnw": "mvn"}
+_SCRIPT = re.compile(r"[\w./+@-]*\.(?:sh|bash)|(?:[\w./-]*/)?bin/dev")
+_BUILT = re.compile(r"(?:\./)?(?:[\w.-]+/)*target/(?:debug|release)/[\w-]+")
+_CHECKING = re.compile(r"(?:.*[._/-])?(?:tests?|check|checks|verify|lint|e2e|smoke|spec)(?:[._-].*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScript:
+    """A script or program of the project itself."""
+
+    path: str
+
+
+def find_program(context: Context, name: str, cwd: str | None) -> CommandRule | OwnScript | None:
+    """Return the rule for a command name, a script of the project, or None for an extra command.
+
+    Raises:
+        RefusedError: nothing allows this command.
+    """
+    if "/" in name:
+        return _by_path(context, name, cwd)
+    if name in context.settings.extra_commands(context.mode) and name not in context.rules.commands:
+        return None
+    rule = context.rules.commands.get(name)
+    if rule is None:
+        raise RefusedError(
+            "command:unknown",
+            f"{name} is not an allowed command. Use an allowed tool, a script of the project, or "
+            "have it added to allowCommands in agent.json.",
+        )
+    return rule
+
+
+def is_checking_script(path: str) -> bool:
+    """Whether a script's name says that it tests or checks (allowed in read-only sessions)."""
+    stem = os.path.splitext(path.rpartition("/")[2])[0]  # noqa: PTH122
+    return _CHECKING.fullmatch(stem.casefold()) is not None
+
+
+def check_own_script(context: Context, path: str, cwd: str | None) -> None:
+    """Refuse a script outside the project, and in sync one that may change files."""
+    context.paths.project_file(path, cwd)
+    context.paths.refuse_guarded(path, path)
+    if context.mode == "sync" and not is_checking_script(path):
+        raise RefusedError(
+            "script:read-only",
+            f"{path} may change files, and this session is read-only. Run the tests instead.",
+        )
+
+
+def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnScript:
+    folder, _, base = os.path.normpath(name).rpartition("/")
+    commands = context.rules.commands
+    if name.startswith("/") and folder in _SYSTEM_BIN and base in commands:
+        return commands[base]
+    inside = context.paths.absolute(folder or ".", cwd)
+    if inside is not None and not context.paths.inside(inside):
+        raise RefusedError(
+            "command:outside", f"{name} is not in the project. Use the project's own programs."
+        )
+    if base in _WRAPPERS and folder in ("", ".") and _WRAPPERS[base] in commands:
+        return commands[_WRAPPERS[base]]
+    is_tool = _TOOL_FOLDERS.search(folder) or (folder == "bin" and base in _BINSTUBS)
+    if is_tool and base in commands and commands[base].profile != "base":
+        return commands[base]
+    if _SCRIPT.fullmatch(name) or _BUILT.fullmatch(name):
+        return OwnScript(name)
+    raise RefusedError(
+        "command:path",
+        f"{name} can't be run by its path. Call a tool by its name, or a script of the project "
+        "ending in .sh.",
+    )

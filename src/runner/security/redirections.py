@@ -1,0 +1,50 @@
+"""Redirections are file reads and writes, and obey the path policy."""
+
+from runner.security.context import Context
+from runner.security.paths import is_endless, mentions_secret
+from runner.security.refusal import RefusedError
+from runner.security.shell.facts import Redirection, Word
+
+_READS = frozenset({"<"})
+_TEXT = frozenset({"<<", "<<<", "<<-"})
+_DUPLICATES = frozenset({">&", "<&"})
+
+
+def check_redirection(context: Context, redirection: Redirection, cwd: str | None) -> None:
+    """Refuse a redirection whose file may not be read or written, or is not known."""
+    operator, target = redirection.operator, redirection.target
+    if operator in _TEXT:
+        return
+    if operator in _DUPLICATES and _is_descriptor(target):
+        return
+    if operator in _READS:
+        _check_read(context, target, cwd)
+        return
+    if target.choices is None or target.glob:
+        raise RefusedError(
+            "redirection:unknown",
+            f"{operator} {target.source}: the file must be written out, so that it can be checked.",
+        )
+    for text in target.choices:
+        context.paths.write(text, cwd)
+
+
+def _is_descriptor(target: Word) -> bool:
+    if target.choices is None:
+        return False
+    return all(
+        text == "-" or text.removesuffix("-").isdecimal() for text in target.choices
+    )
+
+
+def _check_read(context: Context, target: Word, cwd: str | None) -> None:
+    if target.choices is None:
+        if mentions_secret(target.source):
+            raise RefusedError("path:secret", f"{target.source} may hold credentials.")
+        if target.prefix.startswith(("/", "~", ".")):
+            context.paths.read(target.prefix, cwd)
+        return
+    for text in target.choices:
+        if is_endless(text):
+            raise RefusedError("path:endless", f"{text} never ends. Use head -c.")
+        context.paths.read(text, cwd)

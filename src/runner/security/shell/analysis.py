@@ -1,0 +1,105 @@
+"""The entry to the analysis."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from runner.security.shell.compound import parse
+from runner.security.shell.errors import ShellParseError
+from runner.security.shell.facts import Script, SimpleCommand
+from runner.security.shell.limits import MAX_BYTES, MAX_PASSES, WIDEN_AFTER, Budget
+from runner.security.shell.names import refuse_all_modelled
+from runner.security.shell.state import Knowledge, State
+from runner.security.shell.values import Value
+from runner.security.shell.walk import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SPLIT_UP = "Split it into several smaller commands, or put it in a file."
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def analyse(
+    text: str,
+    *,
+    variables: Mapping[str, str] = _NOTHING,
+    cwds: tuple[str, ...] | None = (".",),
+    scope: Mapping[str, object] | None = None,
+) -> Script:
+    """Find every command that bash could run when it is given `text`.
+
+    Args:
+        text: the script, exactly as bash would get it.
+        variables: environment variables whose value is certain (`HOME`, `PWD`, …).
+        cwds: the directories it may start in, relative to the project or absolute.
+        scope: for text that a command of another script makes a shell run (`bash -c`, a script
+            on standard input): that command's `scope`.
+
+    Raises:
+        ShellParseError: the text is not positively understood, or evaluates data as code.
+    """
+    try:
+        return _analyse(text, dict(variables), cwds, scope or {})
+    except RecursionError:
+        raise ShellParseError("The command is nested too deeply.", hint=_SPLIT_UP) from None
+
+
+def _analyse(
+    text: str,
+    variables: dict[str, str],
+    cwds: tuple[str, ...] | None,
+    scope: Mapping[str, object],
+) -> Script:
+    _check_text(text)
+    functions: set[str] = set()
+    tree = parse(text, Budget(), functions)
+    knowledge = Knowledge()
+    inherited: dict[str, Value] = {}
+    for name, value in scope.items():
+        if isinstance(value, Value):
+            inherited[name] = Value(safe=value.safe, many=name == "@")
+            variables.pop(name, None)
+    refuse_all_modelled(functions)
+    for number in range(MAX_PASSES):
+        knowledge.changed = False
+        knowledge.widen = number >= WIDEN_AFTER
+        for name, value in inherited.items():
+            knowledge.note(name, value)
+        known = len(functions)
+        walk = Walk(knowledge, State(dict(inherited), cwds, errexit=False), variables, functions)
+        walk.sequence(tree)
+        if len(functions) == known and not (knowledge.changed and _order_matters(walk, knowledge)):
+            refuse_all_modelled(functions)
+            return Script(_in_order(walk.commands), frozenset(functions))
+    raise ShellParseError("The command is too intricate to follow.", hint=_SPLIT_UP)
+
+
+def _order_matters(walk: Walk, knowledge: Knowledge) -> bool:
+    """Whether any part of the walk looked at what is known of the whole script."""
+    return bool(
+        walk.functions
+        or knowledge.volatile
+        or knowledge.loop_variables
+        or knowledge.loop_moves
+        or knowledge.flags
+        or knowledge.integers
+    )
+
+
+def _in_order(commands: list[SimpleCommand]) -> tuple[SimpleCommand, ...]:
+    return tuple(commands)
+
+
+def _check_text(text: str) -> None:
+    if len(text) > MAX_BYTES:
+        raise ShellParseError("The command is too long.", hint=_SPLIT_UP)
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise ShellParseError(
+            "The command is not valid Unicode.", hint="Remove the character.", position=error.start
+        ) from None
+    if size > MAX_BYTES:
+        raise ShellParseError("The command is too long.", hint=_SPLIT_UP)

@@ -1,0 +1,410 @@
+"""Built-ins that change the shell's own state: directory, variables, control flow, code to run."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from runner.security.shell.arithmetic import check_text
+from runner.security.shell.declarations import declare
+from runner.security.shell.errors import ShellParseError
+from runner.security.shell.facts import Assignment
+from runner.security.shell.names import check_target, check_tested
+from runner.security.shell.values import (
+    EMPTY,
+    NUMBER,
+    UNKNOWN,
+    Value,
+    any_item,
+    as_list,
+    join,
+    list_of,
+    literal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runner.security.shell.nodes import Simple
+    from runner.security.shell.state import State
+    from runner.security.shell.walk import Walk
+
+    Outcome = tuple[State | None, State | None]
+
+_REFUSED_OPTIONS = frozenset({"posix", "keyword"})
+_REFUSED_SHOPTS = re.compile(r"lastpipe|expand_aliases|compat\d+|extdebug|assoc_expand_once")
+_ATTACHED = re.compile(r"-[A-Za-z]")
+
+
+def text_of(value: Value) -> str | None:
+    """The one text a word certainly is."""
+    if value.choices is None or len(value.choices) != 1 or value.glob or value.splits:
+        return None
+    return value.choices[0]
+
+
+class Call:
+    """One call of a command, as far as it concerns the shell itself."""
+
+    def __init__(
+        self, walk: Walk, command: Simple, words: list[Value], assignments: list[Assignment]
+    ) -> None:
+        self.walk = walk
+        self.command = command
+        self.assignments = assignments
+        self.prefixed = 0
+        self.words = self._unwrapped(words)
+        self.name = text_of(self.words[0]) if self.words else None
+        self.args = self.words[1:]
+
+    def _unwrapped(self, words: list[Value]) -> list[Value]:
+        """The words after `command`, `builtin` and their harmless options."""
+        while words and text_of(words[0]) in ("command", "builtin"):
+            rest = 1
+            while rest < len(words) and text_of(words[rest]) in ("--", "-p"):
+                rest += 1
+            if rest >= len(words) or (text_of(words[rest]) or "-").startswith("-"):
+                return []
+            words = words[rest:]
+            self.prefixed += rest
+        return words
+
+    @property
+    def is_function(self) -> bool:
+        return self.name in self.walk.functions and not self.prefixed
+
+    @property
+    def keeps_assignments(self) -> bool:
+        """Whether assignments before the command are seen by code of this same shell."""
+        return self.is_function or self.name in ("eval", "source", ".", "exec", "trap")
+
+    def run(self) -> Outcome:
+        """Follow what the call does to the state."""
+        environment = self.walk.environment
+        if self.is_function:
+            if "cd in function" in environment.knowledge.flags:
+                environment.state = environment.state.at(None)
+            return environment.state, environment.state
+        handler = _HANDLERS.get(self.name or "")
+        outcome = handler(self) if handler is not None else None
+        return (environment.state, environment.state) if outcome is None else outcome
+
+    def set(self, name: str, value: Value) -> None:
+        """Assign, and report it with the command."""
+        value = self.walk.environment.assign(name, value)
+        self.assignments.append(Assignment(name, any_item(value).word(self.command.source)))
+
+    def set_all(self, target: Value, value: Value) -> None:
+        names = check_target(target, self.command.source)
+        for name in names:
+            old = self.walk.environment.lookup(name)
+            keep = len(names) > 1 or old.many
+            self.set(name, join(old, value) if keep else value)
+
+    def refuse(self, what: str, hint: str) -> NoReturn:
+        raise ShellParseError(f"`{self.name}`: {what}.", hint=hint)
+
+    def options(self, with_value: str) -> tuple[list[tuple[str, Value]], list[Value]]:
+        """Short options (each with its value) and operands; every option must be certain."""
+        found: list[tuple[str, Value]] = []
+        position = 0
+        while position < len(self.args):
+            text = text_of(self.args[position])
+            if text is None:
+                self._check_operand(self.args[position])
+                break
+            if text == "--":
+                position += 1
+                break
+            if not _ATTACHED.match(text):
+                break
+            position = self._cluster(text, position, with_value, found)
+        return found, self.args[position:]
+
+    def _check_operand(self, value: Value) -> None:
+        texts = value.choices if not value.glob else None
+        if texts is None and value.prefix[:1] not in ("", "-"):
+            return
+        if texts is None or any(text.startswith("-") for text in texts):
+            self.refuse("an argument may be an option", "Write options and names literally.")
+
+    def _cluster(
+        self, text: str, position: int, with_value: str, found: list[tuple[str, Value]]
+    ) -> int:
+        for index, letter in enumerate(text[1:], 1):
+            if letter not in with_value:
+                found.append((letter, EMPTY))
+                continue
+            if text[index + 1 :]:
+                found.append((letter, literal(text[index + 1 :])))
+                return position + 1
+            if position + 1 >= len(self.args):
+                self.refuse("an option lacks its value", "Add it.")
+            found.append((letter, self.args[position + 1]))
+            return position + 2
+        return position + 1
+
+
+def _cd(call: Call) -> Outcome:
+    environment = call.walk.environment
+    before = environment.state
+    operands = list(call.args)
+    followed = True
+    while operands and text_of(operands[0]) in ("-L", "-P", "-e", "--", "-n"):
+        option = text_of(operands.pop(0))
+        followed = followed and option in ("-L", "--")
+        if option == "--":
+            break
+    target = operands[0] if operands else any_item(environment.lookup("HOME"))
+    cwds: tuple[str, ...] | None = ()
+    if len(operands) > 1 or target.glob or target.splits or target.choices is None or not followed:
+        cwds = None
+    for text in target.choices or ():
+        there = environment.resolve(text) if text not in ("", "-") else None
+        cwds = None if cwds is None or there is None else tuple(dict.fromkeys(cwds + there))
+    environment.move(cwds)
+    return environment.state, before
+
+
+def _popd(call: Call) -> Outcome:
+    call.walk.environment.move(None)
+    return call.walk.environment.state, call.walk.environment.state
+
+
+def _pushd(call: Call) -> Outcome:
+    text = text_of(call.args[0]) if len(call.args) == 1 else None
+    return _popd(call) if text is None or text[:1] in "+-" else _cd(call)
+
+
+def _stop(call: Call) -> Outcome | None:
+    if call.name == "exec" and not call.args:
+        return None
+    return None, None
+
+
+def _read(call: Call) -> None:
+    options, names = call.options("adinNptu")
+    arrays = [value for letter, value in options if letter == "a"]
+    for array in arrays:
+        for name in check_target(array, call.command.source):
+            call.set(name, as_list(UNKNOWN, None))
+    for name_value in names:
+        call.set_all(name_value, UNKNOWN)
+    if not names and not arrays:
+        call.set("REPLY", UNKNOWN)
+
+
+def _mapfile(call: Call) -> None:
+    options, names = call.options("dnOsucC")
+    if any(letter == "C" for letter, _ in options):
+        call.refuse("a callback is code", "Use a `while read` loop.")
+    _index_options(call, options, "nOsuc")
+    for target in names or [literal("MAPFILE")]:
+        for name in check_target(target, call.command.source):
+            call.set(name, as_list(UNKNOWN, None))
+
+
+def _index_options(call: Call, options: list[tuple[str, Value]], letters: str) -> None:
+    if any(letter in letters and not value.safe for letter, value in options):
+        call.refuse("a number is expected", "Write the number literally.")
+
+
+def _getopts(call: Call) -> None:
+    if len(call.args) >= 2:
+        call.set_all(call.args[1], UNKNOWN)
+    call.set("OPTARG", UNKNOWN)
+    call.set("OPTIND", NUMBER)
+
+
+def _printf(call: Call) -> None:
+    if not call.args:
+        return
+    first = call.args[0]
+    text = text_of(first)
+    if text is None and not _certainly_operand(first):
+        call.refuse("the format may be an option", "Write the format literally.")
+    if text is None or not text.startswith("-v"):
+        return
+    target = literal(text[2:]) if text[2:] else (call.args[1] if len(call.args) > 1 else UNKNOWN)
+    call.set_all(target, UNKNOWN)
+
+
+def _certainly_operand(value: Value) -> bool:
+    if value.splits:
+        return False
+    if value.choices is not None and not value.glob:
+        return not any(text.startswith("-v") for text in value.choices)
+    return value.numeric or value.prefix[:1] not in ("", "-")
+
+
+def _unset(call: Call) -> None:
+    options, names = call.options("")
+    for value in names:
+        for name in check_target(value, call.command.source):
+            if name in call.walk.functions:
+                call.refuse("functions are not unset", "Leave the function defined.")
+            subscripted = any("[" in text for text in value.choices or ())
+            old = call.walk.environment.lookup(name)
+            if not any(letter == "f" for letter, _ in options):
+                call.set(name, old if subscripted else EMPTY)
+
+
+def _let(call: Call) -> None:
+    for value in call.args:
+        if value.choices is None or value.splits:
+            call.refuse("an argument is not known", "Use `$((…))`.")
+        for text in value.choices:
+            check_text(text, call.walk)
+
+
+def _wait(call: Call) -> None:
+    options, _ = call.options("p")
+    for letter, value in options:
+        if letter == "p":
+            call.set_all(value, NUMBER)
+
+
+def _set(call: Call) -> None:
+    environment = call.walk.environment
+    position = 0
+    while position < len(call.args):
+        text = text_of(call.args[position])
+        if text is None:
+            call._check_operand(call.args[position])
+            break
+        position += 1
+        if text in ("--", "-"):
+            environment.assign("@", list_of(call.args[position:]))
+            return
+        if text[:1] not in ("-", "+") or len(text) < 2:
+            position -= 1
+            break
+        if "o" in text[1:]:
+            option = call.args[position] if position < len(call.args) else EMPTY
+            position += 1
+            _set_option(call, text, text_of(option))
+        if "k" in text[1:]:
+            call.refuse("-k changes how commands are read", "Put assignments before the command.")
+        if "e" in text[1:]:
+            environment.state = _errexit(environment.state, text[0] == "-")
+    if call.args[position:]:
+        environment.assign("@", list_of(call.args[position:]))
+
+
+def _errexit(state: State, on: bool) -> State:
+    return type(state)(state.variables, state.cwds, on)
+
+
+def _set_option(call: Call, text: str, option: str | None) -> None:
+    if option is None or option in _REFUSED_OPTIONS:
+        call.refuse("this option changes how commands are read", "Leave it as it is.")
+    if option == "errexit":
+        call.walk.environment.state = _errexit(call.walk.environment.state, text[0] == "-")
+
+
+def _shift(call: Call) -> None:
+    environment = call.walk.environment
+    text = text_of(call.args[0]) if call.args else "1"
+    positional = environment.lookup("@")
+    if call.args and not call.args[0].safe:
+        call.refuse("a number is expected", "Write the number literally.")
+    if positional.items is None or text is None or not text.isdigit():
+        environment.assign("@", as_list(any_item(positional), None))
+    elif int(text) <= len(positional.items):
+        environment.assign("@", list_of(list(positional.items[int(text) :])))
+
+
+def _shopt(call: Call) -> None:
+    for value in call.args:
+        text = text_of(value)
+        if text is None or _REFUSED_SHOPTS.fullmatch(text) or text in _REFUSED_OPTIONS:
+            call.refuse("this option changes how commands are read", "Leave it as it is.")
+
+
+def _eval(call: Call) -> Outcome | None:
+    texts = [text_of(value) for value in call.args]
+    if texts and texts[0] == "--":
+        texts = texts[1:]
+    known = [text for text in texts if text is not None]
+    if len(known) != len(texts):
+        call.walk.environment.forget_all()
+        call.walk.environment.move(None)
+        return None
+    return call.walk.sequence(call.walk.parse_again(" ".join(known)))
+
+
+def _source(call: Call) -> None:
+    call.walk.environment.forget_all()
+
+
+def _trap(call: Call) -> None:
+    args = call.args[1:] if call.args and text_of(call.args[0]) == "--" else call.args
+    if len(args) < 2 or args[0].choices is None:
+        return
+    for text in args[0].choices:
+        if not text.startswith("-"):
+            body = call.walk.parse_again(text)
+            call.walk.function("trap body", lambda one=body: call.walk.sequence(one))
+
+
+def _test(call: Call) -> None:
+    args = call.args
+    for position, value in enumerate(args):
+        if text_of(value) in ("-v", "-R") and position + 1 < len(args):
+            check_tested(args[position + 1], call.command.source)
+        elif _may_be(value, "-v") and _may_hold_code(args[position:]):
+            call.refuse(
+                "an unquoted or unknown operand may be read as an operator",
+                'Quote the expansions, and compare with a literal: `[ "$x" = y ]`.',
+            )
+
+
+def _may_be(value: Value, text: str) -> bool:
+    if value.choices is not None and not value.glob:
+        return text in value.choices
+    unsafe = not value.safe and not value.numeric
+    return unsafe and (value.splits or text.startswith(value.prefix))
+
+
+def _may_hold_code(args: list[Value]) -> bool:
+    """Whether the operand after (or, when it splits, within) the first word may be evaluated."""
+    following = args[1] if len(args) > 1 else EMPTY
+    if args[0].splits and args[0].choices is None:
+        return True
+    if following.choices is not None:
+        return any("[" in text for text in following.choices)
+    return not following.safe and not following.numeric and following.prefix[:1] in ("", "-")
+
+
+_HANDLERS: dict[str, Callable[[Call], Outcome | None]] = {
+    "cd": _cd,
+    "pushd": _pushd,
+    "popd": _popd,
+    "exit": _stop,
+    "return": _stop,
+    "break": _stop,
+    "continue": _stop,
+    "exec": _stop,
+    "read": _read,
+    "mapfile": _mapfile,
+    "readarray": _mapfile,
+    "getopts": _getopts,
+    "printf": _printf,
+    "unset": _unset,
+    "let": _let,
+    "wait": _wait,
+    "set": _set,
+    "shift": _shift,
+    "shopt": _shopt,
+    "eval": _eval,
+    "source": _source,
+    ".": _source,
+    "trap": _trap,
+    "test": _test,
+    "[": _test,
+    "declare": declare,
+    "typeset": declare,
+    "local": declare,
+    "export": declare,
+    "readonly": declare,
+}

@@ -1,0 +1,166 @@
+"""Which command substitutions certainly print nothing but integers, or a known text."""
+
+from __future__ import annotations
+
+import re
+
+from runner.security.shell.nodes import Command, Literal, Redirect, Sequence, Simple, Word
+
+_WC = re.compile(r"-[lcwmL]|--(?:lines|bytes|words|chars)")
+_DATE = re.compile(r"\+(?:%[-_0]?[sHMSdmYjNuwyIkle])+")
+_GREP = re.compile(r"-[ivEFwxPsqao]*c[ivEFwxPsao]*")
+_GREP_OPTION = re.compile(r"-[ivEFwxPsa]+")
+_JQ_LENGTH = re.compile(r"(?:.*\|)?\s*length\s*", re.DOTALL)
+_PRINTF = re.compile(r"(?:%0?[0-9]*d|\\n)+")
+_NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
+
+MODELLED = frozenset("wc date grep egrep fgrep jq nproc id stat git pgrep lsof jobs printf cat pwd "
+                     "tr xargs head tail sort uniq".split())  # fmt: skip
+"""Programs whose output is relied on: no function may take their name."""
+
+
+def numeric(body: Sequence) -> bool:
+    """Whether all that the list prints is integers and white space."""
+    pipeline = _only_pipeline(body)
+    if pipeline is None:
+        return False
+    for position in range(len(pipeline) - 1, -1, -1):
+        command = pipeline[position]
+        if not isinstance(command, Simple) or command.assigns or not _quiet(command):
+            return False
+        words = [word for word in command.words if isinstance(word, Word)]
+        if len(words) != len(command.words) or not words:
+            return False
+        texts = [word.plain() for word in words]
+        if position and _passes_on(texts):
+            continue
+        return _counts(texts, words)
+    return False
+
+
+def _only_pipeline(body: Sequence) -> list[Command] | None:
+    if len(body.chains) != 1 or body.chains[0].background:
+        return None
+    # What follows `|| ` matters only when it prints: `|| true` and `|| echo 0` are everyday.
+    first, *rest = body.chains[0].links
+    if any(not _harmless_fallback(operator, link.commands) for operator, link in rest):
+        return None
+    return first[1].commands
+
+
+def _harmless_fallback(operator: str, commands: list[Command]) -> bool:
+    if operator != "||" or len(commands) != 1 or not isinstance(commands[0], Simple):
+        return False
+    words = [w.plain() if isinstance(w, Word) else None for w in commands[0].words]
+    if words in (["true"], [":"]):
+        return True
+    return len(words) == 2 and words[0] == "echo" and bool(re.fullmatch(r"[0-9]+", words[1] or ""))
+
+
+def _quiet(command: Simple) -> bool:
+    """Whether its redirections bring nothing else into its output."""
+    for redirect in command.redirections:
+        to_null = redirect.target.plain() == "/dev/null"
+        reads = redirect.operator in ("<", "<<", "<<-", "<<<")
+        if not reads and not (to_null and redirect.operator in (">", ">>", "&>")):
+            return False
+    return True
+
+
+def _passes_on(texts: list[str | None]) -> bool:
+    name, *rest = texts
+    if name == "tr":
+        return rest in (["-d", " "], ["-d", "[:space:]"], ["-d", "\\n"], ["-d", " \\n"])
+    if name in ("head", "tail"):
+        return all(text and _NUMBER_LINES.fullmatch(text) for text in rest)
+    return name in ("xargs", "sort", "uniq", "cat") and rest in ([], ["-n"], ["-u"])
+
+
+def _counts(texts: list[str | None], words: list[Word]) -> bool:
+    name, *rest = texts
+    known = [text for text in rest if text is not None]
+    if name == "wc":
+        return bool(rest) and len(known) == len(rest) and all(map(_WC.fullmatch, known))
+    if name == "date":
+        return len(known) == len(rest) and len([t for t in known if t != "-u"]) == 1 and bool(
+            _DATE.fullmatch(known[-1])
+        )
+    if name in ("grep", "egrep", "fgrep"):
+        return _grep_counts(rest, words[1:])
+    if name == "jq":
+        filters = [text for text in known if not text.startswith("-")]
+        return bool(filters) and _JQ_LENGTH.fullmatch(filters[0]) is not None and not any(
+            text.startswith("--") for text in known
+        )
+    return _small(str(name), rest, known)
+
+
+def _small(name: str, rest: list[str | None], known: list[str]) -> bool:
+    if name == "nproc":
+        return not rest
+    if name == "jobs":
+        return rest == ["-p"]
+    if name == "id":
+        return known in (["-u"], ["-g"]) and len(rest) == 1
+    if name == "git":
+        return known[:2] == ["rev-list", "--count"]
+    if name == "stat":
+        return len(known) >= 2 and known[0] in ("-c", "-f") and known[1] in ("%s", "%Y", "%m", "%z")
+    if name == "lsof":
+        return bool(known) and all(re.fullmatch(r"-ti?(?::[0-9]+)?|:[0-9]+|-i", t) for t in known)
+    if name == "pgrep":
+        return all(text in ("-f", "-x", "-n", "-o", "-c") or text[:1] != "-" for text in known)
+    return name == "printf" and bool(known) and rest[0] == known[0] and bool(
+        _PRINTF.fullmatch(known[0])
+    )
+
+
+def _grep_counts(rest: list[str | None], words: list[Word]) -> bool:
+    operands: list[Word] = []
+    counts = False
+    for text, word in zip(rest, words, strict=True):
+        if text is not None and text.startswith("-"):
+            if not (_GREP.fullmatch(text) or _GREP_OPTION.fullmatch(text)):
+                return False
+            counts = counts or _GREP.fullmatch(text) is not None
+        else:
+            operands.append(word)
+    return counts and 1 <= len(operands) <= 2 and all(map(_one_word, operands))
+
+
+def _one_word(word: Word) -> bool:
+    for part in word.parts:
+        if isinstance(part, Literal):
+            if not part.quoted and any(char in part.text for char in "*?[{~"):
+                return False
+        elif not part.quoted:
+            return False
+    return True
+
+
+def here_document(body: Sequence) -> Redirect | None:
+    """The here-document of a bare `cat <<EOF`, whose body is all that is printed."""
+    pipeline = _only_pipeline(body)
+    if pipeline is None or len(pipeline) != 1 or len(body.chains[0].links) != 1:
+        return None
+    command = pipeline[0]
+    if not isinstance(command, Simple) or command.assigns or len(command.redirections) != 1:
+        return None
+    name = command.words[0] if len(command.words) == 1 else None
+    redirect = command.redirections[0]
+    if not isinstance(name, Word) or name.plain() != "cat" or redirect.fd is not None:
+        return None
+    return redirect if redirect.operator in ("<<", "<<-") and not redirect.fd_name else None
+
+
+def is_pwd(body: Sequence) -> bool:
+    pipeline = _only_pipeline(body)
+    if pipeline is None or len(pipeline) != 1 or len(body.chains[0].links) != 1:
+        return False
+    command = pipeline[0]
+    return (
+        isinstance(command, Simple)
+        and not command.assigns
+        and not command.redirections
+        and [w.plain() for w in command.words if isinstance(w, Word)] == ["pwd"]
+    )

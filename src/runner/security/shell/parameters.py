@@ -1,0 +1,169 @@
+"""`$name` and `${…}`: what each form can yield, and what it evaluates on the way."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from runner.security.shell.errors import ShellParseError
+from runner.security.shell.values import (
+    EMPTY,
+    NUMBER,
+    UNKNOWN,
+    UNKNOWN_LIST,
+    Value,
+    any_item,
+    as_list,
+    join,
+    one_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runner.security.shell.expansion import Expander, Host
+    from runner.security.shell.nodes import Variable, Word
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PATTERN = re.compile(r"[*?\[\]\\@+!(]")
+_DIGITS_ONLY = re.compile(r"\[[\^!]0-9\]/?")
+
+
+def evaluate(part: Variable, host: Host, expander: Expander) -> Value:
+    """The value of an expansion; everything nested in it is visited."""
+    value = _element(part, host, expander)
+    operator = part.operator
+    if not operator:
+        return value
+    if operator in _SIMPLE:
+        return _SIMPLE[operator](part, value)
+    if operator[-1] in "-=?+":
+        return _conditional(part, value, host, expander)
+    if operator == ":":
+        expander.arithmetic(part.operands[0])
+        return _derived(value)
+    if operator[0] == "@":
+        return _transformed(operator, value)
+    operand = expander.single(part.operands[0])
+    return _edited(part, value, operand)
+
+
+def _element(part: Variable, host: Host, expander: Expander) -> Value:
+    """The variable's value with the subscript applied."""
+    value = host.environment.lookup(part.name)
+    if part.subscript is None:
+        if part.name == "@":
+            return value
+        return any_item(value)
+    whole = part.subscript.source
+    if whole in ("@", "*"):
+        listed = value if value.many else as_list(value, None)
+        return listed if whole == "@" or not part.quoted else _derived(value)
+    check_subscript(part.subscript, value, expander)
+    return any_item(value)
+
+
+def check_subscript(subscript: Word, value: Value, expander: Expander) -> None:
+    """Visit a subscript: a key of an associative array, else arithmetic."""
+    if value.assoc:
+        expander.single(subscript)
+    else:
+        expander.arithmetic(subscript)
+
+
+def _indirect(part: Variable, value: Value) -> Value:
+    names = any_item(value).choices
+    if part.subscript is None and names and all(map(_IDENTIFIER.fullmatch, names)):
+        return UNKNOWN
+    _refuse("An indirect expansion `${!…}`")
+
+
+def _keys(_part: Variable, value: Value) -> Value:
+    if value.assoc:
+        return UNKNOWN_LIST
+    return as_list(NUMBER, None)
+
+
+_SIMPLE: dict[str, Callable[[Variable, Value], Value]] = {
+    "len": lambda _part, _value: NUMBER,
+    "keys": _keys,
+    "names": lambda _part, _value: UNKNOWN_LIST,
+    "!": _indirect,
+}
+
+
+def _conditional(part: Variable, value: Value, host: Host, expander: Expander) -> Value:
+    operand = expander.single(part.operands[0])
+    kind = part.operator[-1]
+    if kind == "?":
+        return value
+    if kind == "+":
+        return join(operand, EMPTY)
+    known = value.choices is not None and all(value.choices) and not value.many
+    if known:
+        return value
+    if kind == "=":
+        host.assigned(part.name, join(any_item(value), operand), part.operands[0].source)
+    if value.choices == ("",):
+        return operand
+    return join(value, operand)
+
+
+def _derived(value: Value) -> Value:
+    """A part of the value, or a text made from it that adds nothing new."""
+    value = any_item(value)
+    return Value(numeric=value.numeric, signed=value.signed, safe=value.safe, nospace=value.nospace)
+
+
+def _transformed(operator: str, value: Value) -> Value:
+    if operator == "@P":
+        _refuse("The prompt expansion `${…@P}`")
+    if value.many:
+        return UNKNOWN_LIST
+    if operator in ("@U", "@u", "@L"):
+        return _derived(value)
+    return UNKNOWN
+
+
+def _edited(part: Variable, value: Value, operand: Value) -> Value:
+    """`#`, `%`, `/`, `^`, `,` and their doubled forms."""
+    source = part.operands[0].source
+    if value.many:
+        return as_list(_edited(part, any_item(value), operand), None)
+    if part.operator == "//" and _DIGITS_ONLY.fullmatch(source):
+        return Value(numeric=True, safe=True, nospace=True)
+    edit = _exact_edit(part.operator, source, operand)
+    if edit is not None and value.choices is not None and all(map(str.isascii, value.choices)):
+        return one_of([edit(text) for text in value.choices])
+    safe = value.safe and (operand.safe or part.operator[0] in "#%^,")
+    kept = _derived(value)
+    return Value(
+        numeric=kept.numeric and part.operator[0] in "#%",
+        signed=kept.signed,
+        safe=safe,
+        nospace=kept.nospace and operand.nospace,
+    )
+
+
+def _exact_edit(operator: str, source: str, operand: Value) -> Callable[[str], str] | None:
+    """The edit as a function of the text, where the pattern is simple enough to be exact."""
+    if (operator, source) == ("##", "*/"):
+        return lambda text: text.rpartition("/")[2]
+    if (operator, source) == ("%", "/*"):
+        return lambda text: text.rpartition("/")[0] if "/" in text else text
+    if operator in ("^^", ",,") and not source:
+        return str.upper if operator == "^^" else str.lower
+    if operand.choices is None or len(operand.choices) != 1 or _PATTERN.search(source):
+        return None
+    fixed = operand.choices[0]
+    if operator in ("#", "##"):
+        return lambda text: text.removeprefix(fixed)
+    if operator in ("%", "%%"):
+        return lambda text: text.removesuffix(fixed)
+    return None
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ShellParseError(
+        f"{what} is not understood.", hint="Use the variable itself, or a `case` over names."
+    )

@@ -1,0 +1,275 @@
+"""The walk over the tree: which commands bash would run, in which state.
+
+Straight code is followed in order. Where the order of events is not followed (functions, traps)
+a variable has every value it is ever given; loops likewise for what they assign. Therefore the
+walk is repeated until what it knows of the whole script no longer grows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.security.shell import builtins
+from runner.security.shell.compound import parse
+from runner.security.shell.errors import ShellParseError
+from runner.security.shell.expansion import Expander
+from runner.security.shell.facts import Assignment, Redirection, SimpleCommand
+from runner.security.shell.limits import Budget
+from runner.security.shell.nodes import Assign, Pipeline, Redirect, Sequence, Simple, Word
+from runner.security.shell.state import Environment, Knowledge, State, merge
+from runner.security.shell.structures import Structures
+from runner.security.shell.values import EMPTY, NUMBER, Value, any_item, concat, list_of, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runner.security.shell import facts
+
+Outcome = tuple[State | None, State | None]
+"""The states after success and after failure; None where that can't happen."""
+
+
+class Walk(Structures):
+    """One pass. `commands` holds what was found."""
+
+    def __init__(
+        self, knowledge: Knowledge, state: State, fixed: Mapping[str, str], functions: set[str]
+    ) -> None:
+        self.environment = Environment(knowledge, state, fixed)
+        self.budget = Budget()
+        self.expander = Expander(self)
+        self.functions = functions
+        self.commands: list[SimpleCommand] = []
+        self.around: tuple[Redirection, ...] = ()
+        self.piped = False
+        self.background = False
+        self.conditional = 0
+
+    def substitution(self, body: Sequence) -> None:
+        self.in_subshell(lambda: self.sequence(body), piped=self.piped)
+
+    def assigned(self, name: str, value: Value, source: str, subscript: str | None = None) -> None:
+        """Something other than an assignment word assigns: note it and report it."""
+        value = self.environment.assign(name, value)
+        found = Assignment(name, any_item(value).word(source), subscript)
+        self.emit((), (found,), (), source)
+
+    def parse_again(self, text: str) -> Sequence:
+        """Parse code that runs in this same shell (`eval`, `trap`)."""
+        self.budget.node()
+        return parse(text, self.budget, self.functions)
+
+    def sequence(self, sequence: Sequence) -> Outcome:
+        """Walk a list in the current state, and leave the state after it."""
+        environment = self.environment
+        ok: State | None = environment.state
+        fail: State | None = None
+        dead = False
+        for chain in sequence.chains:
+            before = environment.state
+            if chain.background:
+                self.in_background(chain)
+                environment.state = before
+                ok, fail = before, None
+                continue
+            ok, fail = self._links(chain.links)
+            after = merge(ok, fail, environment)
+            if self._exits_on_failure(chain.links):
+                after = ok
+            if after is None:
+                dead = True
+            else:
+                environment.state = after
+        return (None, None) if dead else (ok, fail)
+
+    def _exits_on_failure(self, links: list[tuple[str, Pipeline]]) -> bool:
+        plain = len(links) == 1 and not links[0][1].negated
+        return plain and not self.conditional and self.environment.state.errexit
+
+    def _links(self, links: list[tuple[str, Pipeline]]) -> Outcome:
+        environment = self.environment
+        ok, fail = self._pipeline(links[0][1], last=len(links) == 1)
+        for position, (operator, pipeline) in enumerate(links[1:], 2):
+            start = ok if operator == "&&" else fail
+            environment.state = start or environment.state
+            next_ok, next_fail = self._pipeline(pipeline, last=position == len(links))
+            if start is None:
+                continue
+            if operator == "&&":
+                ok, fail = next_ok, merge(fail, next_fail, environment)
+            else:
+                ok, fail = merge(ok, next_ok, environment), next_fail
+        return ok, fail
+
+    def _pipeline(self, pipeline: Pipeline, *, last: bool) -> Outcome:
+        commands = pipeline.commands
+        condition = pipeline.negated or not last
+        self.conditional += condition
+        if len(commands) == 1:
+            ok, fail = self.command(commands[0])
+        else:
+            for position, command in enumerate(commands):
+                piped = self.piped if not position else True
+                self.in_subshell(lambda one=command: self.command(one), piped=piped)
+            ok = fail = self.environment.state
+        self.conditional -= condition
+        return (fail, ok) if pipeline.negated else (ok, fail)
+
+    def simple(self, command: Simple) -> Outcome:
+        """Expand a simple command, report it, and follow what it does to the shell."""
+        words: list[Value] = []
+        sources: list[str] = []
+        for word in command.words:
+            fields = [self._argument(word)] if isinstance(word, Assign) else self.expander.fields(word)
+            words.extend(fields)
+            sources.extend([word.source] * len(fields))
+        redirections, found = self.redirections(command.redirections)
+        assignments = [*found]
+        call = builtins.Call(self, command, words, assignments)
+        before = self.environment.state
+        for assign in command.assigns:
+            assignments.append(self.assign(assign, permanent=not words or call.keeps_assignments))
+        scope = self.environment.state.variables
+        if words and not call.keeps_assignments:
+            self.environment.state = before.at(self.environment.state.cwds)
+        here = self.environment.state
+        outcome = call.run()
+        self._report(command, words, sources, redirections, assignments, here.holding(scope))
+        return outcome
+
+    def _report(
+        self,
+        command: Simple,
+        words: list[Value],
+        sources: list[str],
+        redirections: tuple[Redirection, ...],
+        assignments: list[Assignment],
+        state: State,
+    ) -> None:
+        after, self.environment.state = self.environment.state, state
+        found = tuple(value.word(src) for value, src in zip(words, sources, strict=True))
+        self.emit(found, tuple(assignments), redirections, command.source)
+        self.environment.state = after
+
+    def _argument(self, assign: Assign) -> Value:
+        """An assignment-like argument of `declare`, `export`, `let`, …: not split, not globbed."""
+        head = assign.source.partition("=")[0]
+        if assign.items is not None or assign.subscript is not None:
+            return Value(prefix=assign.name)
+        return concat([literal(head + "="), self.expander.single(assign.value)])
+
+    def assign(self, assign: Assign, *, permanent: bool) -> Assignment:
+        """Evaluate one assignment and apply it."""
+        value = self.value_of(assign)
+        if permanent:
+            value = self.environment.assign(assign.name, value, append=assign.append)
+        else:
+            self.environment.state = self.environment.state.holding(
+                {**self.environment.state.variables, assign.name: value}
+            )
+        subscript = assign.subscript.source if assign.subscript is not None else None
+        return Assignment(assign.name, any_item(value).word(assign.source), subscript)
+
+    def value_of(self, assign: Assign) -> Value:
+        """The value an assignment gives the variable as a whole."""
+        old = self.environment.lookup(assign.name)
+        if assign.items is not None:
+            return self._list(assign.items, old)
+        value = self.expander.single(assign.value)
+        if assign.subscript is None:
+            return value
+        return self.element_set(assign.subscript, old, value)
+
+    def element_set(self, subscript: Word, old: Value, value: Value) -> Value:
+        """The list after one of its elements got a value."""
+        self.expander_subscript(subscript, old)
+        rest = any_item(old) if old.many else EMPTY
+        merged = list_of([rest, value], assoc=old.assoc)
+        return Value(
+            merged.choices,
+            prefix=merged.prefix,
+            numeric=merged.numeric,
+            signed=merged.signed,
+            safe=merged.safe,
+            nospace=merged.nospace,
+            many=True,
+            assoc=old.assoc,
+        )
+
+    def _list(self, items: list[Word | Assign], old: Value) -> Value:
+        values: list[Value] = []
+        keyed = False
+        for item in items:
+            if isinstance(item, Assign):
+                keyed = True
+                if item.subscript is not None:
+                    self.expander_subscript(item.subscript, old)
+                values.append(self.expander.single(item.value))
+            else:
+                values.extend(self.expander.fields(item))
+        listed = list_of(values, assoc=old.assoc)
+        if keyed:
+            listed.items = None
+        return listed
+
+    def redirections(
+        self, redirects: list[Redirect]
+    ) -> tuple[tuple[Redirection, ...], list[Assignment]]:
+        """Evaluate redirections; `{name}>` also assigns."""
+        found: list[Redirection] = []
+        assignments: list[Assignment] = []
+        for redirect in redirects:
+            if redirect.operator in ("<<", "<<-", "<<<"):
+                body = self.expander.body(redirect.target)
+                if redirect.operator == "<<<":
+                    body = concat([self.expander.single(redirect.target), literal("\n")])
+                operator = redirect.operator.rstrip("-")
+                found.append(Redirection(operator, body.word(redirect.target.source), redirect.fd))
+                continue
+            target = self.expander.target(redirect.target).word(redirect.target.source)
+            found.append(Redirection(redirect.operator, target, redirect.fd))
+            if redirect.fd_name is not None:
+                value = self.environment.assign(redirect.fd_name, NUMBER)
+                assignments.append(Assignment(redirect.fd_name, value.word(redirect.fd_name)))
+        return tuple(found), assignments
+
+    def emit(
+        self,
+        words: tuple[facts.Word, ...],
+        assignments: tuple[Assignment, ...],
+        redirections: tuple[Redirection, ...],
+        source: str,
+    ) -> None:
+        """Report one command in the current state."""
+        state = self.environment.state
+        cwds = state.cwds
+        stdin, fed = _stdin(redirections)
+        self.commands.append(
+            SimpleCommand(
+                words=words,
+                assignments=assignments,
+                redirections=redirections + self.around,
+                cwd=cwds[0] if cwds is not None and len(cwds) == 1 else None,
+                stdin=stdin,
+                piped=self.piped and not fed,
+                background=self.background,
+                source=source,
+                cwds=cwds,
+                scope=state.variables,
+            )
+        )
+
+
+def _stdin(redirections: tuple[Redirection, ...]) -> tuple[str | None, bool]:
+    """The known text on standard input, and whether it is redirected at all."""
+    text: str | None = None
+    fed = False
+    for redirection in redirections:
+        if redirection.fd not in (None, 0) or not redirection.operator.startswith("<"):
+            continue
+        fed = True
+        text = redirection.target.text if redirection.operator in ("<<", "<<<") else None
+    return text, fed
+
+
+__all__ = ["Outcome", "ShellParseError", "Walk"]
