@@ -3,14 +3,15 @@
 RunnerError
 ├── UsageError                 the caller asked for something that can't be done
 │   ├── PrerequisiteError      something a command needs is not there
-│   └── ConfigError            a configuration file or value is wrong
+│   ├── ConfigError            a configuration file or value is wrong
+│   └── ScriptError            a scripted-model file is wrong
 ├── StateError                 state on disk can't be used as it is
 │   ├── StateCorruptError      a file is damaged or not ours
 │   └── StateWriteError        state could not be written; the old state stands
 ├── LockTimeoutError           another process holds a lock
 ├── DeliverableError           a change to the deliverables is refused
 ├── AgentStartError            the agent could not be started at all
-└── ScriptError                a scripted-model file is wrong
+└── DivergenceError            a conversation left its scripted model's script
 """
 
 
@@ -67,5 +68,9 @@ class AgentStartError(RunnerError):
     """The agent process could not be started or did not answer."""
 
 
-class ScriptError(RunnerError):
-    """A scripted-model file is wrong or does not fit the conversation."""
+class ScriptError(UsageError):
+    """A scripted-model file is wrong."""
+
+
+class DivergenceError(RunnerError):
+    """A conversation left the script of the scripted model that answered it."""

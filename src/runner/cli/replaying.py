@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.errors import ScriptError
+from runner.errors import DivergenceError
 from runner.replay.script import Script, load_script
 from runner.replay.server import ScriptedModel
 
@@ -21,7 +21,8 @@ def scripted_environment(script: Script | Path, project_dir: Path) -> Iterator[d
         project_dir: what `{{project}}` in the script stands for.
 
     Raises:
-        ScriptError: the file is wrong; or, afterwards, the conversation left the script.
+        ScriptError: the file is wrong.
+        DivergenceError: afterwards, when the conversation left the script.
     """
     loaded = load_script(script) if isinstance(script, Path) else script
     with (
@@ -34,7 +35,7 @@ def scripted_environment(script: Script | Path, project_dir: Path) -> Iterator[d
         divergences = model.divergences
     if divergences:
         first = divergences[0]
-        raise ScriptError(
+        raise DivergenceError(
             f"The conversation left the script {len(divergences)} time(s); first: {first}",
             hint="docs/scripted-model.md explains how sessions and turns are matched.",
         )

@@ -14,10 +14,19 @@ from runner.agent.process import bundled_agent
 from runner.cli.signals import stop_on_signal
 from runner.config.instructions import instruction_text
 from runner.config.run_options import RunOptions
+from runner.deliverables.model import Counts
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools, StatusChange
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.loop.events import DeliverablesPlanned, RunResult, RunStarted, StatusChanged
+from runner.errors import RunnerError
+from runner.loop.events import (
+    DeliverablesPlanned,
+    ExitReason,
+    RunEnded,
+    RunResult,
+    RunStarted,
+    StatusChanged,
+)
 from runner.loop.ports import RunSink
 from runner.loop.run import Run, RunSettings
 from runner.loop.run_lock import run_lock
@@ -49,15 +58,49 @@ class Job:
 def perform(job: Job, sink: RunSink) -> RunResult:
     """Run the loop to its end, with signals handled.
 
+    What goes wrong once the run has begun is its result, with exit reason ERROR.
+
     Raises:
         AgentStartError: there is no agent binary.
         PrerequisiteError: another run is at work in the project.
-        StateError: the deliverables can't be read.
+        StateWriteError: the project can't be written.
     """
     agent = bundled_agent()
     with run_lock(job.project_dir):
         sink(RunStarted(__version__, job.message, startup_facts(job)))
-        return anyio.run(_run, job, sink, agent)
+        try:
+            return anyio.run(_run, job, sink, agent)
+        except RunnerError as error:
+            return _failed(job, error, sink)
+        except BaseExceptionGroup as group:
+            # Task groups wrap what was raised in them; a deliberate error is told as such.
+            error = _first_deliberate(group)
+            if error is None:
+                raise
+            return _failed(job, error, sink)
+
+
+def _first_deliberate(group: BaseExceptionGroup[BaseException]) -> RunnerError | None:
+    deliberate, other = group.split(RunnerError)
+    if deliberate is None or other is not None:
+        return None
+    first: BaseException = deliberate
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first if isinstance(first, RunnerError) else None
+
+
+def _failed(job: Job, error: RunnerError, sink: RunSink) -> RunResult:
+    result = RunResult(
+        command="run",
+        exit_reason=ExitReason.ERROR,
+        message=error.message,
+        hint=error.hint,
+        spec_id=derive_spec_id(job.project_dir),
+        counts=Counts(),
+    )
+    sink(RunEnded(result))
+    return result
 
 
 async def _run(job: Job, sink: RunSink, agent: Path) -> RunResult:
