@@ -289,3 +289,10 @@ def test_conversations_do_not_disturb_each_other(order: list[str]) -> None:
         assert _said(answer) == ("one" if turn == 0 else "two")
         talks[agent] = _goes_on(start, answer) if turn == 0 else talks[agent]
     assert player.divergences == []
+
+
+def test_usage_at_the_top_of_a_script_holds_for_turns_without_their_own(prompt: Prompt) -> None:
+    table = "[usage]\ninput_tokens = 0\noutput_tokens = 0\n"
+    answer = _ask(_player(table + TWO_TURNS), prompt(task="T-1"))
+    assert isinstance(answer, Answer)
+    assert (answer.usage["input_tokens"], answer.usage["output_tokens"]) == (0, 0)

@@ -14,7 +14,7 @@ from itertools import groupby, takewhile
 from pathlib import Path
 
 from runner.marker import PromptMarker
-from runner.replay.script import Failure, Script, Session, Turn, fill, unfilled
+from runner.replay.script import Failure, Script, Session, Turn, Usage, fill, unfilled
 from runner.replay.wire import (
     Answer,
     Json,
@@ -182,7 +182,8 @@ class Player:
                 "name": call.name,
                 "input": call.rendered(values),
             })  # fmt: skip
-        usage = {**turn.usage.model_dump(), **_estimated(turn, request, blocks)}
+        given = turn.usage or self._script.usage
+        usage = {**given.model_dump(), **_estimated(given, request, blocks)}
         return Answer(stable_id("msg", place), tuple(blocks), usage, turn.delay_ms / 1000)
 
     def _plain(self, request: Json, place: Place, text: str) -> Answer:
@@ -223,8 +224,7 @@ def _by_model(item: Json) -> bool:
     return item.get("role") == "assistant"
 
 
-def _estimated(turn: Turn, request: Json, blocks: Sequence[Json]) -> dict[str, int]:
-    given = turn.usage
+def _estimated(given: Usage, request: Json, blocks: Sequence[Json]) -> dict[str, int]:
     asked = given.input_tokens
     said = given.output_tokens
     return {

@@ -96,7 +96,7 @@ class Turn(_Part):
     expect_error: bool | None = None
     delay_ms: int = Field(default=0, ge=0, le=600_000)
     error: Failure | None = None
-    usage: Usage = Usage()
+    usage: Usage | None = None
 
     @property
     def speaks(self) -> bool:
@@ -175,8 +175,12 @@ class Session(_Part):
 
 
 class Script(_Part):
-    """A scripted model: the sessions in the order in which they are tried."""
+    """A scripted model: the sessions in the order in which they are tried.
 
+    `usage` holds for every turn that does not give its own.
+    """
+
+    usage: Usage = Usage()
     session: tuple[Session, ...]
 
     @model_validator(mode="after")
