@@ -6,7 +6,11 @@ from typing import Annotated
 import typer
 
 from runner import __version__
+from runner.cli.demo import HELP as DEMO_HELP
 from runner.cli.demo import demo
+from runner.cli.init import HELP as INIT_HELP
+from runner.cli.init import init
+from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
 
 _EPILOG = (
@@ -43,8 +47,9 @@ def _main(
     """Drive Claude until every deliverable of a SPEC.md passes."""
 
 
-app.command()(run)
-app.command()(demo)
+app.command(help=INIT_HELP)(init)
+app.command(help=RUN_HELP)(run)
+app.command(help=DEMO_HELP)(demo)
 
 
 def invoke(arguments: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from runner.cli import options as o
+from runner.cli.help_text import help_text
 from runner.config.run_options import SPEC_NAME, RunOptions
 from runner.errors import PrerequisiteError
 
@@ -23,6 +24,15 @@ DemoDir = Annotated[
 ]
 
 
+HELP = help_text(
+    "Run the main job on a bundled example: no key, nothing to pay.",
+    ("runner demo", "in a new temporary folder"),
+    ("runner demo -p /tmp/measure", "in a folder of your choice"),
+    details="A scripted model on 127.0.0.1 stands in for Claude; the agent, its tools, the policy "
+    "and the loop are the real ones. What it builds is kept for you to look at.",
+)
+
+
 def demo(
     *,
     project_dir: DemoDir = None,
@@ -30,16 +40,7 @@ def demo(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    r"""Run the main job on the bundled example: no key, no network, nothing to pay.
-
-    A scripted model on 127.0.0.1 stands in for Claude; the agent, its tools, the policy and
-    the loop are the real ones. What it builds is kept for you to look at.
-
-    \b
-    Examples:
-      runner demo
-      runner demo -p /tmp/measure
-    """
+    """Run the loop on the bundled example, with the bundled scripted model."""
     from runner.cli.present import finish, present  # noqa: PLC0415
     from runner.cli.replaying import scripted_environment  # noqa: PLC0415
     from runner.cli.session import Job  # noqa: PLC0415

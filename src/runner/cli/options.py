@@ -72,6 +72,7 @@ SessionTimeout = Annotated[
     typer.Option(
         envvar="AUTORUNNER_SESSION_TIMEOUT",
         metavar="MINUTES",
+        show_default="60",
         help="End any one agent session after this time; the next one goes on.",
     ),
 ]

@@ -3,7 +3,18 @@
 from contextlib import ExitStack
 
 from runner.cli import options as o
+from runner.cli.help_text import help_text
 from runner.config.run_options import RunOptions, require_spec, resolve_project
+
+HELP = help_text(
+    "Implement the spec: plan it, then work until every deliverable passes.",
+    ("runner run", "in a folder with a SPEC.md"),
+    ("runner run -n 10 --max-cost 5", "at most ten sessions and five dollars"),
+    ("runner run -p ../app -m opus", "another project, another model"),
+    details="What is done is saved as it happens: after an interruption the same command goes on. "
+    "The exit code says how it ended: 0 all passed, 1 failed, 2 wrong usage, 3 a person is "
+    "needed, 4 iteration limit, 6 budget, 75 usage limit, 130 interrupted.",
+)
 
 
 def run(
@@ -23,16 +34,7 @@ def run(
     replay: o.Replay = None,
     allow_destructive: o.AllowDestructive = False,
 ) -> None:
-    r"""Implement the spec: plan it, then work until every deliverable passes.
-
-    \b
-    Examples:
-      runner run                         in a folder with a SPEC.md
-      runner run -n 10 --max-cost 5      at most ten sessions and five dollars
-      runner run -p ../app -m opus       another project, another model
-
-    Runs in steps that are saved as they happen; after an interruption the same command goes on.
-    """
+    """Run the loop on a project's SPEC.md."""
     options = RunOptions(
         max_iterations=max_iterations,
         max_retries=max_retries,
