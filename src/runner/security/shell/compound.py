@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, ClassVar
 
-from runner.security.shell.limits import MAX_REDIRECTIONS, Budget
+from runner.security.shell.limits import MAX_REDIRECTIONS
 from runner.security.shell.nodes import (
     ArithmeticCommand,
     Case,
@@ -24,6 +25,11 @@ from runner.security.shell.nodes import (
     Word,
 )
 from runner.security.shell.parser import RESERVED_WORDS, ListParser, function_head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runner.security.shell.limits import Budget
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
@@ -56,7 +62,7 @@ class Parser(ListParser):
             return self._parenthesis()
         if not word:
             return self._function_by_parens()
-        reader = _READERS.get(word)
+        reader = self._readers.get(word)
         if reader is None:
             self.unexpected("a command")
         self.budget.enter()
@@ -207,7 +213,7 @@ class Parser(ListParser):
         self.skip_newlines()
         self.functions.add(match[1])
         word, operator = self.reserved(), self.operator()
-        if operator != "(" and word not in _BODIES:
+        if operator != "(" and word not in self._bodies:
             self.unexpected("the function's body in braces")
         body = self.compound(word, operator)
         if body is None:
@@ -307,20 +313,19 @@ class Parser(ListParser):
             self.unexpected("a balanced regular expression")
         return Word(parts, self.text[start : self.pos])
 
-
-_READERS = {
-    "{": Parser._group,
-    "if": Parser._if,
-    "while": Parser._while,
-    "until": Parser._while,
-    "for": Parser._for,
-    "select": Parser._for,
-    "case": Parser._case,
-    "function": Parser._function,
-    "coproc": Parser._coproc,
-    "[[": Parser._condition,
-}
-_BODIES = frozenset(_READERS) - {"function", "coproc"}
+    _readers: ClassVar[dict[str, Callable[[Parser, str], Command]]] = {
+        "{": _group,
+        "if": _if,
+        "while": _while,
+        "until": _while,
+        "for": _for,
+        "select": _for,
+        "case": _case,
+        "function": _function,
+        "coproc": _coproc,
+        "[[": _condition,
+    }
+    _bodies = frozenset(_readers) - {"function", "coproc"}
 
 
 def parse(text: str, budget: Budget, functions: set[str]) -> Sequence:

@@ -22,9 +22,7 @@ def declare(call: Call) -> None:
         return
     if "n" in attributes and call.name != "export":
         call.refuse("name references are not understood", "Use the variable itself.")
-    assigns = {
-        word.source: word for word in call.command.words if isinstance(word, Assign)
-    }
+    assigns = {word.source: word for word in call.command.words if isinstance(word, Assign)}
     if assigns and len(call.command.words) - 1 - call.prefixed == len(call.args):
         _by_node(call, attributes)
         return
@@ -60,9 +58,7 @@ def _by_node(call: Call, attributes: str) -> None:
         _check_evaluated(call, word.name, new, attributes, listed=word.items is not None)
         new = call.walk.environment.assign(word.name, new, append=word.append)
         subscript = word.subscript.source if word.subscript is not None else None
-        call.assignments.append(
-            Assignment(word.name, any_item(new).word(word.source), subscript)
-        )
+        call.assignments.append(Assignment(word.name, any_item(new).word(word.source), subscript))
 
 
 def _without_name(value: Value, head: str) -> Value:
@@ -95,7 +91,9 @@ def _by_text(call: Call, value: Value, attributes: str) -> None:
                 continue
             new = literal(rest) if value.choices is not None else Value(prefix=rest)
             _check_evaluated(call, name, new, attributes, listed=False)
-            call.set(name, new if len(texts) == 1 else join(call.walk.environment.lookup(name), new))
+            call.set(
+                name, new if len(texts) == 1 else join(call.walk.environment.lookup(name), new)
+            )
 
 
 def _declared(call: Call, name: str, attributes: str) -> None:
@@ -121,9 +119,7 @@ def _prepare(call: Call, name: str, attributes: str) -> None:
         environment.assign(name, as_list(EMPTY, None, assoc=True))
 
 
-def _check_evaluated(
-    call: Call, name: str, value: Value, attributes: str, *, listed: bool
-) -> None:
+def _check_evaluated(call: Call, name: str, value: Value, attributes: str, *, listed: bool) -> None:
     """Bash evaluates a text in parentheses as a list when the variable is an array."""
     if listed:
         return

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runner.security.shell import outputs, parameters
 from runner.security.shell.arithmetic import check as check_arithmetic
 from runner.security.shell.braces import expand as expand_braces
-from runner.security.shell.limits import Budget
 from runner.security.shell.nodes import Arithmetic, Literal, Part, Sequence, Substitution, Word
 from runner.security.shell.nodes import Variable as VariablePart
-from runner.security.shell.state import Environment
 from runner.security.shell.values import (
     EMPTY,
     SIGNED,
@@ -22,6 +20,10 @@ from runner.security.shell.values import (
     literal,
     one_of,
 )
+
+if TYPE_CHECKING:
+    from runner.security.shell.limits import Budget
+    from runner.security.shell.state import Environment
 
 _GLOB = re.compile(r"[*?\[]|[@+!]\(")
 _TILDE = re.compile(r"~([A-Za-z0-9_.+-]*)(?=/|:|\Z)")
@@ -264,5 +266,3 @@ def _several(value: Value) -> Value:
         nospace=value.nospace,
         nonempty=value.nonempty,
     )
-
-

@@ -20,23 +20,49 @@ from runner.security.shell.words import WordScanner
 
 _RESERVED = re.compile(
     r"(?:if|then|else|elif|fi|do|done|case|esac|while|until|for|select|in|function|time|coproc"
-    r"|\{|\}|!|\[\[)(?=[ \t\n;&|<>()]|\Z)"
+    r"|\{|\}|!|\[\[|\]\])(?=[ \t\n;&|<>()]|\Z)"
 )
 RESERVED_WORDS = frozenset(
-    "if then else elif fi do done case esac while until for select in function time coproc "
-    "{ } ! [[ ]]".split()
+    [
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "while",
+        "until",
+        "for",
+        "select",
+        "in",
+        "function",
+        "time",
+        "coproc",
+        "{",
+        "}",
+        "!",
+        "[[",
+        "]]",
+    ]
 )
-CLOSERS = frozenset("then else elif fi do done esac }".split())
-DECLARATIONS = frozenset("declare typeset local export readonly".split())
+CLOSERS = frozenset(["then", "else", "elif", "fi", "do", "done", "esac", "}"])
+DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly"])
 _ASSIGN_SENSITIVE = DECLARATIONS | {"alias", "eval", "let"}
 _ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?=)|(\[))")
 _FD = re.compile(r"([0-9]{1,9})(?=[<>](?!\())")
 _FD_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}(?=[<>](?!\())")
 _LONG_FD = re.compile(r"(?:[0-9]|\\\n)+(?=[<>](?!\())|\{[^ \t\n;&|<>()}]*\}(?=[<>](?!\())")
-_DELIMITER = re.compile(r"(?:[^\x00-\x20|&;()<>$`\"'\\\x7f-\xa0]|'[^'\n]*'|\"[^\"\n$`\\]*\"|\\[!-~])+")
+_DELIMITER = re.compile(
+    r"(?:[^\x00-\x20|&;()<>$`\"'\\\x7f-\xa0]|'[^'\n]*'|\"[^\"\n$`\\]*\"|\\[!-~])+"
+)
 _DELIMITER_QUOTES = re.compile(r"'([^']*)'|\"([^\"]*)\"|\\(.)")
 _FUNCTION = re.compile(r"([^ \t\n;&|<>()$`\"'\\=]+)[ \t]*\([ \t]*\)")
-_REDIRECTIONS = frozenset("< > >> >| <> &> &>> >& <& >&- <&- << <<- <<<".split())
+_REDIRECTIONS = frozenset(
+    ["<", ">", ">>", ">|", "<>", "&>", "&>>", ">&", "<&", ">&-", "<&-", "<<", "<<-", "<<<"]
+)
 
 
 class ListParser(WordScanner):
@@ -135,7 +161,7 @@ class ListParser(WordScanner):
             self.take_reserved(word)
             if word == "time":
                 self._time_options()
-        if prefixed and (self._at_end() or self.operator() in (";", "\n", "&")):
+        if prefixed and (self._at_end() or self.operator() in (";", "\n")):
             return Pipeline([], negated)
         commands = [self.command()]
         while (operator := self.operator()) in ("|", "|&"):
@@ -234,7 +260,9 @@ class ListParser(WordScanner):
         else:
             value = self._value()
         source = self.text[start : self.pos]
-        return Assign(name, subscript, operator == "+=", value, items, source)
+        assign = Assign(name, source, value, append=operator == "+=")
+        assign.subscript, assign.items = subscript, items
+        return assign
 
     def _assign_operator(self) -> str:
         operator = "+=" if self.text.startswith("+=", self.pos) else self.char()
@@ -264,9 +292,9 @@ class ListParser(WordScanner):
                 operator = self._assign_operator()
                 if operator:
                     source = self.text[start : self.pos]
-                    items.append(
-                        Assign("", subscript, operator == "+=", self._value(), None, source)
-                    )
+                    item = Assign("", source, self._value(), append=operator == "+=")
+                    item.subscript = subscript
+                    items.append(item)
                     self.skip_newlines()
                     continue
                 self.pos = start
@@ -300,7 +328,7 @@ class ListParser(WordScanner):
         self.take(operator)
         if operator in ("<<", "<<-"):
             self._delimiter(redirect)
-        elif self.operator() or self.pos >= len(self.text):
+        elif self.operator() or self.pos >= len(self.text) or self._fd_ahead():
             self.unexpected(f"a file name after `{operator}`")
         else:
             redirect.target = self.word()

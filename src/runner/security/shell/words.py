@@ -61,6 +61,8 @@ class WordScanner(Scanner):
         continued = self._unquoted(parts)
         if self.pos == start or (continued and not parts):
             self.unexpected("a word")
+        if self.char() in ("<", ">") and self.text[start] == "{" and self.text[self.pos - 1] == "}":
+            self.unexpected("a plain name in `{name}>`")
         return Word(parts, self.text[start : self.pos], continued)
 
     def _unquoted(self, parts: list[Part]) -> bool:
@@ -364,5 +366,3 @@ class WordScanner(Scanner):
             self.pos += 1
         else:
             self.unexpected("the end of `${…}` (quotes and braces inside are hard to read)")
-
-
