@@ -136,7 +136,7 @@ def builtin(rng: random.Random, depth: int, name: str) -> str:
         "let n=n+1", f'[ -n "{expansion(rng, depth)}" ]', f"[[ {name} == a* ]]", "set -e", "set -f",
         f"eval 'pa ev; {name}=E'", f'eval "{name}=e2; pb \\${name}"', "trap 'pc tr \"$x\"' EXIT",
         "mapfile -t arr <<< $'l1\\nl 2'", f"local {name}=l", f"IFS={pick(rng, ',', 'b', '5')}",
-        f"{{ {name}=g; }} | pa", "exit", "return", "break", "continue", "f1", "f1 a $y", "f2 'q r'",
+        f"{{ {name}=g; }} | pa", "cd nosuch || return; pa r", "cd nosuch || exit --help; pa x", "x=${y:=gy} pb", "set -e; cd sub; pb se", "_=q", "f1 || cd sub", "exit", "return", "break", "continue", "f1", "f1 a $y", "f2 'q r'",
         "wait", "readonly ro=1", "[[ $x =~ ^(a|b1) ]]", f"getopts ab {name} -a -b",
     )  # fmt: skip
 

@@ -49,7 +49,9 @@ class Parser(ListParser):
     __slots__ = ()
 
     def compound(self, word: str, operator: str) -> Command | None:
+        self.compounds += 1
         command = self._bare_compound(word, operator)
+        self.compounds -= 1
         if command is None:
             return None
         self.redirections(command)
@@ -80,7 +82,7 @@ class Parser(ListParser):
             self.fail("A continuation line follows `(`.", "Keep the start on one line.")
         if self.char() == "(":
             self.pos += 1
-            return ArithmeticCommand(self.arithmetic(")"))
+            return ArithmeticCommand(self.arithmetic())
         body = self.commands_until_paren()
         if not body.chains:
             self.unexpected("a command")
@@ -151,7 +153,9 @@ class Parser(ListParser):
 
     def _for_arithmetic(self) -> Command:
         self.pos += 2
-        expression = self.arithmetic(")", 2)
+        expression = self.arithmetic(semicolons=True)
+        if sum(isinstance(part, Literal) and part.text == ";" for part in expression.parts) != 2:
+            self.unexpected("three expressions in `for ((…))`")
         self.skip_blanks()
         self._separator(required=False)
         return ForArithmetic(expression, self._body())

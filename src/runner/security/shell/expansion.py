@@ -196,7 +196,7 @@ class Expander:
                 return [Value(splits=True, glob=True)]
             if is_open:
                 exact = value.nospace and not self._ifs_changed()
-                splits = splits or not (exact or value.numeric)
+                splits = splits or not exact
                 texts = value.choices
                 glob = glob or (
                     not value.numeric if texts is None else any(map(_GLOB.search, texts))
@@ -204,7 +204,9 @@ class Expander:
         if splits:
             return self._split_exactly(values, unquoted, glob)
         joined = concat(values)
-        return [_with_glob(joined) if glob else joined]
+        joined = _with_glob(joined) if glob else joined
+        vanishing = all(unquoted) and not any(value.nonempty for value in values)
+        return [_several(joined) if vanishing else joined]
 
     def _split_exactly(self, values: list[Value], unquoted: list[bool], glob: bool) -> list[Value]:
         known = all(value.choices is not None and len(value.choices) == 1 for value in values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 from runner.security.shell.nodes import (
     Assign,
@@ -52,9 +53,11 @@ CLOSERS = frozenset(["then", "else", "elif", "fi", "do", "done", "esac", "}"])
 DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly"])
 _ASSIGN_SENSITIVE = DECLARATIONS | {"alias", "eval", "let"}
 _ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?=)|(\[))")
+_SPLIT_NAME = re.compile(r"(?:[A-Za-z0-9_]*\\\n)+[A-Za-z0-9_]*[\[=+]")
 _FD = re.compile(r"([0-9]{1,9})(?=[<>](?!\())")
 _FD_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}(?=[<>](?!\())")
-_LONG_FD = re.compile(r"(?:[0-9]|\\\n)+(?=[<>](?!\())|\{[^ \t\n;&|<>()}]*\}(?=[<>](?!\())")
+_LONG_SPLIT_NAME = re.compile(r"(?:[A-Za-z0-9_]*\\\n)+[A-Za-z0-9_]*[\[=+]")
+_FD = re.compile(r"(?:[0-9]|\\\n)+(?=[<>](?!\())|\{[^ \t\n;&|<>()}]*\}(?=[<>](?!\())")
 _DELIMITER = re.compile(
     r"(?:[^\x00-\x20|&;()<>$`\"'\\\x7f-\xa0]|'[^'\n]*'|\"[^\"\n$`\\]*\"|\\[!-~])+"
 )
@@ -123,6 +126,8 @@ class ListParser(WordScanner):
             chain = self._chain()
             sequence.chains.append(chain)
             operator = self.operator()
+            if operator in (";", "&") and self.pending and self.substituting:
+                self._misprinted()
             if operator == "&":
                 chain.background = True
             elif operator not in (";", "\n"):
@@ -219,13 +224,16 @@ class ListParser(WordScanner):
 
     def _add_word(self, command: Simple, sensitive: bool) -> bool:
         if command.words and sensitive:
+            self._split_subscript()
             name = command.words[0]
             declares = isinstance(name, Word) and name.plain() in DECLARATIONS
             assign = self.assign(compound=declares)
             command.words.append(self.word() if assign is None else assign)
             return True
-        word = self.word()
         first = not command.words
+        if first:
+            self._split_subscript()
+        word = self.word()
         command.words.append(word)
         if not first:
             return False
@@ -233,6 +241,10 @@ class ListParser(WordScanner):
         if word.continued and text in RESERVED_WORDS:
             self.fail("A continuation line splits a reserved word.", "Keep it on one line.")
         return text in _ASSIGN_SENSITIVE
+
+    def _split_subscript(self) -> None:
+        if _SPLIT_NAME.match(self.text, self.pos):
+            self.fail("A continuation line splits a name.", "Keep it on one line.")
 
     def assign(self, *, compound: bool) -> Assign | None:
         """Read an assignment if one begins here; None, and nothing read, if not."""
@@ -334,6 +346,8 @@ class ListParser(WordScanner):
             redirect.target = self.word()
 
     def _delimiter(self, redirect: Redirect) -> None:
+        if self.substituting and self.compounds:
+            self._misprinted()
         match = _DELIMITER.match(self.text, self.pos)
         following = self.text[match.end() : match.end() + 1] if match is not None else ""
         if match is None or (following and following not in " \t\n;&|<>()"):
@@ -343,6 +357,13 @@ class ListParser(WordScanner):
         redirect.quoted = redirect.delimiter != raw
         self.pos = match.end()
         self.pending.append(redirect)
+
+    def _misprinted(self) -> NoReturn:
+        """Bash prints a substitution anew before it runs it, and loses the `;` after these."""
+        self.fail(
+            "Inside a substitution a here-document is followed by more, or is in a compound command.",
+            "Put the here-document in a plain command that ends its line.",
+        )
 
     def redirections(self, command: Command) -> None:
         """Read the redirections after a compound command."""

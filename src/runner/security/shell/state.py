@@ -61,7 +61,7 @@ _TEXTS_OF_THE_SCRIPT = re.compile(
 )
 _DYNAMIC = re.compile(
     r"_|S?RANDOM|SECONDS|LINENO|E?UID|PPID|BASH.*|EPOCH.*|HISTCMD|PIPESTATUS|GROUPS|FUNCNAME"
-    r"|DIRSTACK|COMP_.*"
+    r"|DIRSTACK|COMP_.*|SHELLOPTS"
 )
 _UPPER = re.compile(r"[A-Z]")
 _CODE = re.compile(r"[$`\[]")
