@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 from dataclasses import replace
 
 from runner.security import environment
@@ -16,6 +17,8 @@ from runner.security.table import CommandRule
 from runner.security.validators import VALIDATORS, Validator
 
 _MAX_VARIANTS = 48
+# `find . >&--delete` closes a descriptor and deletes: what looks like one word is two.
+_GLUED = re.compile(r"[<>]&-[^\s;|&)}]")
 
 
 def judge_simple(context: Context, command: SimpleCommand) -> str:
@@ -36,6 +39,8 @@ def _judge_in(context: Context, command: SimpleCommand) -> str:
         check_redirection(context, redirection, command.cwd)
     if not command.words:
         return "shell:assignment" if command.assignments else "shell:redirection"
+    if _GLUED.search(command.source):
+        raise RefusedError("redirection:glued", "Write a blank after a closed descriptor (>&-).")
     for word in command.words:
         environment.refuse_secret_expansion(context, word)
     rule = ""

@@ -1,5 +1,6 @@
 """What the policy decides about a piece of shell, and why (CONTRACT §1 `check`, §8)."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from runner.security.scripts import JudgedCommand, judge_script
 from runner.security.settings import Mode, PolicySettings
 
 MAX_TEXT = 200_000
+_NESTING = re.compile(r"\({64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ def judge_command(
     command: Mode = "run",
     project_dir: str | Path,
     settings: PolicySettings | None = None,
+    note: bool = True,
 ) -> Decision:
     """Decide whether the agent may run `text` in bash. Never raises; what is unclear is denied.
 
@@ -38,8 +41,11 @@ def judge_command(
         command: `run` (implementing) or `sync` (read-only).
         project_dir: where it would run, and what it may write.
         settings: profiles and extensions; the defaults when left out.
+        note: whether the note may be written in sync (a review writes nothing).
     """
-    return explain(text, command=command, project_dir=project_dir, settings=settings).decision
+    return explain(
+        text, command=command, project_dir=project_dir, settings=settings, note=note
+    ).decision
 
 
 def explain(
@@ -48,12 +54,15 @@ def explain(
     command: Mode = "run",
     project_dir: str | Path,
     settings: PolicySettings | None = None,
+    note: bool = True,
 ) -> Explanation:
     """Decide as `judge_command` does, and tell what was decided about every command."""
     try:
-        context = make_context(command, project_dir, settings or PolicySettings())
+        context = make_context(command, project_dir, settings or PolicySettings(), note=note)
         if len(text) > MAX_TEXT:
             raise RefusedError("limit:length", "The command is too long. Put it into a file.")
+        if _NESTING.search(text):
+            raise RefusedError("limit:depth", "The command is nested too deeply. Write it simpler.")
         script = context.analyse(text, None)
         judged = tuple(judge_script(script, context))
     except RefusedError as refusal:
@@ -65,9 +74,11 @@ def explain(
     return Explanation(judged, overall(judged))
 
 
-def make_context(mode: Mode, project_dir: str | Path, settings: PolicySettings) -> Context:
+def make_context(
+    mode: Mode, project_dir: str | Path, settings: PolicySettings, *, note: bool = True
+) -> Context:
     """Return the context for the outermost commands of a script. Raises ConfigError."""
-    paths = PathPolicy.of(project_dir, mode, settings.scratch)
+    paths = PathPolicy.of(project_dir, mode, settings.scratch, note=note)
     known = {"HOME": paths.home, "PWD": paths.project}
     return Context(
         mode=mode,

@@ -65,5 +65,9 @@ def _enrich(script: Script, context: Context) -> Context:
 
 def _rooted(assignments: list[Assignment]) -> set[str]:
     """Return the variables that only ever hold a directory of the project."""
-    good = {a.name for a in assignments if _ROOT_VALUE.fullmatch(a.value.source)}
-    return good - {a.name for a in assignments if not _ROOT_VALUE.fullmatch(a.value.source)}
+    good: set[str] = set()
+    bad: set[str] = set()
+    for assignment in assignments:
+        value = assignment.value.source.removeprefix(f"{assignment.name}=")
+        (good if _ROOT_VALUE.fullmatch(value) else bad).add(assignment.name)
+    return good - bad

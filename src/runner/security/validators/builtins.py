@@ -80,6 +80,10 @@ def _has_names(call: Call) -> bool:
 
 def _computed_name(call: Call, word: Word) -> None:
     """`export X=$y`: the name is in the certain beginning, or in each of the choices."""
+    array = re.match(r"([A-Za-z_]\w*)\+?=\(", word.source)
+    if array:
+        _assignable(call, array[1])
+        return
     for text in word.choices or (word.prefix,):
         name, equals, value = text.partition("=")
         if not equals:

@@ -39,6 +39,8 @@ def _ends(call: Call) -> tuple[list[Word], Word | None]:
 def _lands(call: Call, target: Word, source: Word) -> None:
     """Check where a source ends up below the target: the name it keeps must be allowed too."""
     folder = target.text or target.prefix
+    if source.choices is None and not source.prefix.startswith("/dev/fd/"):
+        raise call.refuse(f"name what is copied; {source.source} is not known.")
     for text in source.choices or ():
         name = text.rstrip("/").rpartition("/")[2]
         if name in (".", "..", "") or (not source.glob and text.rstrip("/").endswith(("/.", "/.."))):
