@@ -1,1 +1,38 @@
-"""Shell analysis, command rules, path policy, tool policy."""
+"""Shell analysis, command rules, path policy, tool policy.
+
+Nothing heavy is imported until the first judgement.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runner.security.decision import Decision
+    from runner.security.policy import Explanation, explain, judge_command
+    from runner.security.settings import PolicySettings
+    from runner.security.tools import judge_tool
+
+__all__ = [
+    "Decision",
+    "Explanation",
+    "PolicySettings",
+    "explain",
+    "judge_command",
+    "judge_tool",
+]
+
+_HOMES = {
+    "Decision": "decision",
+    "Explanation": "policy",
+    "PolicySettings": "settings",
+    "explain": "policy",
+    "judge_command": "policy",
+    "judge_tool": "tools",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

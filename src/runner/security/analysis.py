@@ -1,20 +1,24 @@
 """The one place that asks the shell package to read a script."""
 
-from typing import cast
+from collections.abc import Mapping
 
 from runner.security.refusal import RefusedError
-from runner.security.shell.facts import Script
+from runner.security.shell import ShellParseError, analyse
+from runner.security.shell.facts import Script, SimpleCommand
 
 
-def analyse(text: str) -> Script:
-    """Return the commands in `text`. Raises RefusedError for what can't be understood."""
-    from runner.security import shell  # noqa: PLC0415
+def read_script(
+    text: str, variables: Mapping[str, str], command: SimpleCommand | None = None
+) -> Script:
+    """Return the commands in `text`. Raises RefusedError for what can't be understood.
 
+    Args:
+        variables: environment variables whose values are certain.
+        command: the command that makes a shell run the text, when it is not the outermost.
+    """
     try:
-        return cast("Script", shell.analyse(text))
-    except RecursionError as error:
-        raise RefusedError("limit:depth", "The script is nested too deeply.") from error
-    except ValueError as error:
-        raise RefusedError(
-            "parse", f"This can't be understood with certainty: {error}. Write it simpler."
-        ) from error
+        if command is None:
+            return analyse(text, variables=variables)
+        return analyse(text, variables=variables, cwds=command.cwds, scope=command.scope)
+    except ShellParseError as error:
+        raise RefusedError("parse", str(error)) from error

@@ -101,6 +101,9 @@ class _Reader:
             if option.arity == "flag" and not (self.rule.style == "long" and value in _BOOLEANS):
                 raise _refuse(self.rule, f"{name} takes no value.")
             self._add(name, Word((value,), prefix=value, glob=word.glob, source=word.source))
+        elif option.arity == "takes_two":
+            self._next(name)
+            self._add(name, self._next(name))
         elif option.arity == "takes":
             self._add(name, self._next(name))
         else:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 from dataclasses import replace
 
 from runner.security import environment
@@ -13,13 +14,24 @@ from runner.security.redirections import check_redirection
 from runner.security.refusal import RefusedError
 from runner.security.shell.facts import SimpleCommand, Word
 from runner.security.table import CommandRule
-from runner.security.validators import VALIDATORS
+from runner.security.validators import VALIDATORS, Validator
 
 _MAX_VARIANTS = 48
+# `find . >&--delete` closes a descriptor and deletes: what looks like one word is two.
+_GLUED = re.compile(r"[<>]&-[^\s;|&)}]")
 
 
 def judge_simple(context: Context, command: SimpleCommand) -> str:
     """Return the rule that allows the command. Raises RefusedError when none does."""
+    where = command.cwds or (command.cwd,)
+    rule = ""
+    for cwd in where:
+        rule = _judge_in(context, replace(command, cwd=cwd, cwds=(cwd,) if cwd else None))
+    return rule
+
+
+def _judge_in(context: Context, command: SimpleCommand) -> str:
+    """Judge the command for one working directory that it may run in."""
     for assignment in command.assignments:
         environment.refuse_secret_expansion(context, assignment.value)
         environment.check_assignment(context, assignment, command.cwd)
@@ -27,6 +39,8 @@ def judge_simple(context: Context, command: SimpleCommand) -> str:
         check_redirection(context, redirection, command.cwd)
     if not command.words:
         return "shell:assignment" if command.assignments else "shell:redirection"
+    if _GLUED.search(command.source):
+        raise RefusedError("redirection:glued", "Write a blank after a closed descriptor (>&-).")
     for word in command.words:
         environment.refuse_secret_expansion(context, word)
     rule = ""
@@ -98,10 +112,12 @@ def judge_by_rule(
             check(call, rule.options[name].kind, value, name)
     if rule.sub:
         return _judge_sub(call)
-    _check_operands(call)
+    if rule.style != "raw" or not rule.validator:
+        _check_operands(call)
     if rule.validator:
         _validator(rule)(call)
-    if rule.wrapper is not None:
+    asks = rule.data.get("asks", "").split()
+    if rule.wrapper is not None and not call.parsed.has(*asks):
         call.judge_inner(call.parsed.operands[rule.wrapper :])
     return rule.rule
 
@@ -158,7 +174,7 @@ def _check_operands(call: Call) -> None:
         check(call, "tree" if recursive and kind == "read" else kind, word, "the argument")
 
 
-def _validator(rule: CommandRule):  # type: ignore[no-untyped-def]
+def _validator(rule: CommandRule) -> Validator:
     validator = VALIDATORS.get(rule.validator)
     if validator is None:
         raise RefusedError(rule.rule, f"There is no validator {rule.validator}.")

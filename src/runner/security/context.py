@@ -18,7 +18,7 @@ class Context:
 
     Attributes:
         judge: judges a further command, e.g. what a wrapper runs.
-        analyse: turns the text of a nested script into facts.
+        analyse: reads a script; the command is the one that makes a shell run it.
         functions: names the script defines as functions.
         rooted: variables that certainly hold a directory of the project.
         assigned: variables the script itself sets.
@@ -30,7 +30,7 @@ class Context:
     paths: PathPolicy
     rules: RuleSet
     judge: Callable[["Context", SimpleCommand], str]
-    analyse: Callable[[str], Script]
+    analyse: Callable[[str, SimpleCommand | None], Script]
     functions: frozenset[str] = frozenset()
     rooted: frozenset[str] = frozenset()
     assigned: frozenset[str] = frozenset()

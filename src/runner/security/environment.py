@@ -16,6 +16,7 @@ _SECRET = re.compile(
     r"(?:KEY|TOKEN|SECRET|AUTH|CREDENTIAL|PASS)\w*$|^AWS$|^ANTHROPIC|^SSH_AUTH_SOCK$",
     re.IGNORECASE,
 )
+_TRANSFORMED = re.compile(r"\$\{!?[\w@*]+(?:\[[^]]*\])?@[^QaUuLkK]\}")
 _EXPANSION = re.compile(r"\$\{?[!#]?([A-Za-z_]\w*)")
 
 
@@ -73,6 +74,8 @@ def _paths_allowed(context: Context, kind: str, text: str, cwd: str | None) -> b
 
 def refuse_secret_expansion(context: Context, word: Word) -> None:
     """Refuse to print or pass on a variable of the environment that holds a credential."""
+    if _TRANSFORMED.search(word.source):
+        raise RefusedError("word:transform", f"{word.source}: this expansion is not allowed.")
     if word.choices is not None or "$" not in word.source:
         return
     for name in _EXPANSION.findall(word.source):

@@ -91,6 +91,8 @@ class PathPolicy:
     def read(self, text: str, cwd: str | None) -> None:
         """Refuse credentials, other processes' data and devices."""
         self._plain(text)
+        if self._is_open_device(text):
+            return
         real = self.absolute(text, cwd)
         for form in (text, self._lexical(text, cwd), real or text):
             self._refuse_secret(form, inside=real is not None and self.inside(real))

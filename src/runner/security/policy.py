@@ -1,35 +1,22 @@
 """What the policy decides about a piece of shell, and why (CONTRACT §1 `check`, §8)."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.security.analysis import analyse
+from runner.security.analysis import read_script
 from runner.security.commands import judge_simple
 from runner.security.context import Context
 from runner.security.decision import Decision
 from runner.security.paths import PathPolicy
 from runner.security.profiles import load_rules
 from runner.security.refusal import RefusedError
+from runner.security.scripts import JudgedCommand, judge_script
 from runner.security.settings import Mode, PolicySettings
-from runner.security.shell.facts import Assignment, Script, SimpleCommand
 
 MAX_TEXT = 200_000
-MAX_COMMANDS = 400
-_ROOT_VALUE = re.compile(
-    r"\"?\$\((?:git rev-parse --show-toplevel|pwd(?: -P)?)(?: 2>/dev/null)?\)\"?|\"?\$\{?PWD\}?\"?"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedCommand:
-    """One command of a script and what was decided about it."""
-
-    source: str
-    words: tuple[str, ...]
-    decision: Decision
+_NESTING = re.compile(r"\({64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +33,7 @@ def judge_command(
     command: Mode = "run",
     project_dir: str | Path,
     settings: PolicySettings | None = None,
+    note: bool = True,
 ) -> Decision:
     """Decide whether the agent may run `text` in bash. Never raises; what is unclear is denied.
 
@@ -53,8 +41,11 @@ def judge_command(
         command: `run` (implementing) or `sync` (read-only).
         project_dir: where it would run, and what it may write.
         settings: profiles and extensions; the defaults when left out.
+        note: whether the note may be written in sync (a review writes nothing).
     """
-    return explain(text, command=command, project_dir=project_dir, settings=settings).decision
+    return explain(
+        text, command=command, project_dir=project_dir, settings=settings, note=note
+    ).decision
 
 
 def explain(
@@ -63,13 +54,16 @@ def explain(
     command: Mode = "run",
     project_dir: str | Path,
     settings: PolicySettings | None = None,
+    note: bool = True,
 ) -> Explanation:
     """Decide as `judge_command` does, and tell what was decided about every command."""
     try:
-        context = make_context(command, project_dir, settings or PolicySettings())
+        context = make_context(command, project_dir, settings or PolicySettings(), note=note)
         if len(text) > MAX_TEXT:
             raise RefusedError("limit:length", "The command is too long. Put it into a file.")
-        script = analyse(text)
+        if _NESTING.search(text):
+            raise RefusedError("limit:depth", "The command is nested too deeply. Write it simpler.")
+        script = context.analyse(text, None)
         judged = tuple(judge_script(script, context))
     except RefusedError as refusal:
         return Explanation((), refusal.decision())
@@ -80,15 +74,19 @@ def explain(
     return Explanation(judged, overall(judged))
 
 
-def make_context(mode: Mode, project_dir: str | Path, settings: PolicySettings) -> Context:
+def make_context(
+    mode: Mode, project_dir: str | Path, settings: PolicySettings, *, note: bool = True
+) -> Context:
     """Return the context for the outermost commands of a script. Raises ConfigError."""
+    paths = PathPolicy.of(project_dir, mode, settings.scratch, note=note)
+    known = {"HOME": paths.home, "PWD": paths.project}
     return Context(
         mode=mode,
         settings=settings,
-        paths=PathPolicy.of(project_dir, mode, settings.scratch),
+        paths=paths,
         rules=load_rules(settings.profiles),
         judge=judge_simple,
-        analyse=analyse,
+        analyse=lambda text, command: read_script(text, known, command),
     )
 
 
@@ -98,55 +96,3 @@ def overall(judged: tuple[JudgedCommand, ...]) -> Decision:
         if not item.decision.allowed:
             return item.decision
     return judged[-1].decision if judged else Decision.allow("shell:empty")
-
-
-def judge_script(script: Script, context: Context) -> Iterator[JudgedCommand]:
-    """Decide about every command of a script, nested ones included."""
-    context = enrich(script, context)
-    if len(script.commands) > MAX_COMMANDS:
-        raise RefusedError("limit:commands", "There are too many commands. Use a script file.")
-    for command in script.commands:
-        try:
-            decision = Decision.allow(judge_simple(context, command))
-        except RefusedError as refusal:
-            decision = refusal.decision()
-        words = tuple(word.source or word.text or "" for word in command.words)
-        yield JudgedCommand(command.source, words, decision)
-
-
-def require_script(text: str, context: Context) -> None:
-    """Judge a nested script (`bash -c`, `trap`). Raises RefusedError at the first denial."""
-    deeper = context.deeper()
-    for judged in judge_script(context.analyse(text), deeper):
-        if not judged.decision.allowed:
-            raise RefusedError(judged.decision.rule, judged.decision.reason)
-
-
-def enrich(script: Script, context: Context) -> Context:
-    """Add what a script's commands tell about each other: functions and variables."""
-    for name in script.functions:
-        if name in context.rules.commands or name in _HOOK_FUNCTIONS or "/" in name:
-            raise RefusedError(
-                "function:shadow", f"A function must not be named {name}. Choose another name."
-            )
-    assignments = [a for c in script.commands for a in c.assignments]
-    return replace(
-        context,
-        functions=context.functions | script.functions,
-        assigned=context.assigned | {a.name for a in assignments},
-        rooted=context.rooted | _rooted(assignments),
-    )
-
-
-_HOOK_FUNCTIONS = frozenset({"command_not_found_handle", "eval", "source", "exec", "alias"})
-
-
-def _rooted(assignments: list[Assignment]) -> set[str]:
-    """Return the variables that only ever hold a directory of the project."""
-    good = {a.name for a in assignments if _ROOT_VALUE.fullmatch(a.value.source)}
-    return good - {a.name for a in assignments if not _ROOT_VALUE.fullmatch(a.value.source)}
-
-
-def commands_of(script: Script) -> tuple[SimpleCommand, ...]:
-    """Return the commands of a script in source order."""
-    return script.commands

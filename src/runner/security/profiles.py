@@ -10,13 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from runner.errors import ConfigError
 from runner.resources import data_path
 from runner.security.table import CommandRule, EnvironmentRule, Option, RuleSet
 
-Modes = Annotated[tuple[Literal["run", "sync"], ...], Field(min_length=1)]
+# Empty means never: such an entry exists for its `instead`.
+Modes = tuple[Literal["run", "sync"], ...]
 
 
 def _split(value: object) -> object:
@@ -35,6 +36,7 @@ class OptionGroup(_Strict):
 
     flags: Names = ()
     takes: dict[str, Names] = {}
+    takes_two: dict[str, Names] = {}
     may_take: dict[str, Names] = {}
     run_only: Names = ()
 
@@ -45,6 +47,9 @@ class OptionGroup(_Strict):
         for kind, names in self.takes.items():
             for name in names:
                 found[name] = Option(name, "takes", kind, name in self.run_only)
+        for kind, names in self.takes_two.items():
+            for name in names:
+                found[name] = Option(name, "takes_two", kind, name in self.run_only)
         for kind, names in self.may_take.items():
             for name in names:
                 found[name] = Option(name, "may_take", kind, name in self.run_only)

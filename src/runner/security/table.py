@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Arity = Literal["flag", "takes", "may_take"]
+Arity = Literal["flag", "takes", "takes_two", "may_take"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,8 @@ class Option:
 
     Attributes:
         name: as written on the command line, dashes included.
-        arity: no value, a value, or a value only when attached (`--color=auto`).
+        arity: no value, a value, two words of which the second is the value (`--arg NAME
+            VALUE`), or a value only when attached (`--color=auto`).
         kind: what the value is (see `runner.security.kinds`); empty for a flag.
         run_only: allowed in run alone.
     """

@@ -18,7 +18,22 @@ from runner.security.shell.facts import Script, SimpleCommand, Word
 STORM = os.environ.get("RUNNER_STORM") == "1"
 PROBES = ("pa", "pb", "pc", "pd")
 VARIABLES = ("x", "y", "z", "n")
-TEXTS = ("a", "b1", "-rf", "a b", "", "*", "sub/f1", "--opt=v", "{p,q}", "$x", "it`s", "5", "07", "#h")
+TEXTS = (
+    "a",
+    "b1",
+    "-rf",
+    "a b",
+    "",
+    "*",
+    "sub/f1",
+    "--opt=v",
+    "{p,q}",
+    "$x",
+    "it`s",
+    "5",
+    "07",
+    "#h",
+)
 
 Generator = Callable[[random.Random, int], str]
 
@@ -76,7 +91,9 @@ def word(rng: random.Random, depth: int) -> str:
             pieces.append(expansion(rng, depth))
         else:
             pieces.append(
-                pick(rng, "*", "f?", "[fg]*", "{a,b}", "{1..3}", "{a,'b c'}{d,$x}", "{a}", "{}", "~")
+                pick(
+                    rng, "*", "f?", "[fg]*", "{a,b}", "{1..3}", "{a,'b c'}{d,$x}", "{a}", "{}", "~"
+                )
             )
     return "".join(pieces)
 
@@ -112,15 +129,15 @@ def builtin(rng: random.Random, depth: int, name: str) -> str:
     return pick(
         rng,
         "arr=(a 'b c' $x)", "arr+=(k)", f"arr=({word(rng, depth)})", "arr[0]=v",
-        f"read -r {name} y <<< 'r1 r2 r3'", f"read {name} <<< \"$x\"", f"printf -v {name} '%s' pv",
+        f"read -r {name} y <<< 'r1 r2 r3'", f'read {name} <<< "$x"', f"printf -v {name} '%s' pv",
         f"export {name}={word(rng, depth)}", f"declare {name}=dv", f"unset {name}",
         f"cd {pick(rng, 'sub', 'nosuch', '..', '.', 'sub/deep')}", "cd - >/dev/null", "cd",
         f"set -- {word(rng, depth)} s2", "shift", f"(( {arithmetic(rng)} ))", "true", "false", ":",
-        "let n=n+1", f"[ -n \"{expansion(rng, depth)}\" ]", f"[[ {name} == a* ]]", "set -e", "set -f",
-        f"eval 'pa ev; {name}=E'", f"eval \"{name}=e2; pb \\${name}\"", "trap 'pc tr \"$x\"' EXIT",
-        f"mapfile -t arr <<< $'l1\\nl 2'", f"local {name}=l", f"IFS={pick(rng, ',', 'b', '5')}",
-        f"{{ {name}=g; }} | pa", "exit", "return", "break", "continue", "f1", "f1 a $y", "f2 'q r'",
-        f"wait", f"readonly ro=1", f"[[ $x =~ ^(a|b1) ]]", f"getopts ab {name} -a -b",
+        "let n=n+1", f'[ -n "{expansion(rng, depth)}" ]', f"[[ {name} == a* ]]", "set -e", "set -f",
+        f"eval 'pa ev; {name}=E'", f'eval "{name}=e2; pb \\${name}"', "trap 'pc tr \"$x\"' EXIT",
+        "mapfile -t arr <<< $'l1\\nl 2'", f"local {name}=l", f"IFS={pick(rng, ',', 'b', '5')}",
+        f"{{ {name}=g; }} | pa", "cd nosuch || return; pa r", "cd nosuch || exit --help; pa x", "x=${y:=gy} pb", "set -e; cd sub; pb se", "_=q", "f1 || cd sub", "exit", "return", "break", "continue", "f1", "f1 a $y", "f2 'q r'",
+        "wait", "readonly ro=1", "[[ $x =~ ^(a|b1) ]]", f"getopts ab {name} -a -b",
     )  # fmt: skip
 
 
@@ -141,7 +158,9 @@ def compound(rng: random.Random, depth: int) -> str:
     if kind == 5:
         return "{ " + inner() + "\n} " + pick(rng, "", "2>/dev/null", "<<< gs", "| pa")
     if kind == 6:
-        return f"case {word(rng, 0)} in a*|b) {inner()}\n;{pick(rng, ';', '&', ';&')} (*) pb cs;; esac"
+        return (
+            f"case {word(rng, 0)} in a*|b) {inner()}\n;{pick(rng, ';', '&', ';&')} (*) pb cs;; esac"
+        )
     if kind == 7:
         return f"while read -r {name}; do {inner()}\ndone <<< $'w1 a\\nw2'"
     if kind == 8:
@@ -261,8 +280,14 @@ class Scratch:
         # A file for each run: what an earlier script left in the background writes to its own.
         log = self.logs / str(self.runs)
         log.touch()
-        environment = {"PROBE_LOG": str(log), "PATH": str(self.bin), "HOME": str(self.start), "FUNCNEST": "5", "LC_ALL": "C.UTF-8"}
-        limited = "ulimit -t 2 -f 200; exec /bin/bash -c \"$1\""
+        environment = {
+            "PROBE_LOG": str(log),
+            "PATH": str(self.bin),
+            "HOME": str(self.start),
+            "FUNCNEST": "5",
+            "LC_ALL": "C.UTF-8",
+        }
+        limited = 'ulimit -t 2 -f 200; exec /bin/bash -c "$1"'
         try:
             subprocess.run(
                 ["/bin/bash", "-c", limited, "limited", text],

@@ -15,7 +15,7 @@ from runner.security.shell.values import Value
 from runner.security.shell.walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _SPLIT_UP = "Split it into several smaller commands, or put it in a file."
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -44,6 +44,11 @@ def analyse(
         return _analyse(text, dict(variables), cwds, scope or {})
     except RecursionError:
         raise ShellParseError("The command is nested too deeply.", hint=_SPLIT_UP) from None
+
+
+def tainted(scope: Mapping[str, object], names: Iterable[str]) -> dict[str, object]:
+    """The scope with variables that something else (`env`, a wrapper) sets to unknown values."""
+    return {**scope, **{name: Value() for name in names}}
 
 
 def _analyse(

@@ -1,5 +1,4 @@
-"""Arithmetic: bash evaluates names and subscripts in it again and again, so only numbers may
-reach it."""
+"""Arithmetic: bash evaluates names and subscripts in it, so only numbers may reach it."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.nodes import Arithmetic, Literal, Part, Variable, Word
-from runner.security.shell.values import SIGNED, Value, any_item
+from runner.security.shell.values import SIGNED, Value, any_item, join
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +18,8 @@ _TEXT = re.compile(r"[\w \t\n+\-*/%<>=!&|^~?:,;\[\]()#@.]*", re.ASCII)
 _NAME = re.compile(r"(?<![\w#@.])([A-Za-z_]\w*)", re.ASCII)
 _NAME_AT_END = re.compile(r"(?<![\w#@.])[A-Za-z_]\w*\Z", re.ASCII)
 _ASSIGNS_AFTER = re.compile(r"\s*(?:\[[^\]]*\])?\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
+_CONDITIONAL = re.compile(r"[;?&|()]")
+_AT_START = re.compile(r"(?:\A|,)\s*(?:\+\+|--)?\s*\Z")
 _ASSIGNS_BEFORE = re.compile(r"(?:\+\+|--)\s*\Z")
 
 
@@ -45,14 +46,18 @@ def check(word: Word, host: Host, evaluate: Callable[[Part], Value]) -> None:
 
 
 def _check_names(text: str, source: str, host: Host) -> None:
+    conditional = _CONDITIONAL.search(text)
+    certain = len(text) if conditional is None else conditional.start()
     for match in _NAME.finditer(text):
         name = match[1]
         value = any_item(host.environment.lookup(name))
         if not value.safe:
             _refuse(name)
-        before = text[max(0, match.start() - 8) : match.start()]
+        start = match.start()
+        before = text[start - 8 : start] if start > 8 else text[:start]
         if _ASSIGNS_AFTER.match(text, match.end()) or _ASSIGNS_BEFORE.search(before):
-            host.assigned(name, SIGNED, source)
+            first = match.start() < certain and _AT_START.search(before) is not None
+            host.assigned(name, SIGNED if first else join(value, SIGNED), source)
 
 
 def check_text(text: str, host: Host) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from runner.security.shell.arithmetic import check_text
@@ -17,6 +18,7 @@ from runner.security.shell.values import (
     Value,
     any_item,
     as_list,
+    is_number,
     join,
     list_of,
     literal,
@@ -31,8 +33,18 @@ if TYPE_CHECKING:
 
     Outcome = tuple[State | None, State | None]
 
-_REFUSED_OPTIONS = frozenset({"posix", "keyword"})
-_REFUSED_SHOPTS = re.compile(r"lastpipe|expand_aliases|compat\d+|extdebug|assoc_expand_once")
+_KEEPING = frozenset(
+    {"eval", "source", ".", "exec", "trap", "declare", "typeset", "local", "export", "readonly"}
+)
+_SET_LETTERS = re.compile(r"[-+][euxvfCabhET]*o?")
+_SET_NAMES = frozenset(
+    {"errexit", "nounset", "pipefail", "xtrace", "verbose", "noglob", "noclobber", "errtrace"}
+    | {"functrace", "allexport", "notify", "monitor"}
+)
+_SHOPTS = re.compile(
+    r"-[supq]+|globstar|nullglob|dotglob|failglob|nocaseglob|nocasematch|extglob|globasciiranges"
+    r"|inherit_errexit|checkwinsize|huponexit|patsub_replacement|checkjobs|direxpand|xpg_echo"
+)
 _ATTACHED = re.compile(r"-[A-Za-z]")
 
 
@@ -76,7 +88,7 @@ class Call:
     @property
     def keeps_assignments(self) -> bool:
         """Whether assignments before the command are seen by code of this same shell."""
-        return self.is_function or self.name in ("eval", "source", ".", "exec", "trap")
+        return self.is_function or self.name in _KEEPING
 
     def run(self) -> Outcome:
         """Follow what the call does to the state."""
@@ -85,9 +97,16 @@ class Call:
             if "cd in function" in environment.knowledge.flags:
                 environment.state = environment.state.at(None)
             return environment.state, environment.state
+        self._refuse_ambiguous()
         handler = _HANDLERS.get(self.name or "")
         outcome = handler(self) if handler is not None else None
         return (environment.state, environment.state) if outcome is None else outcome
+
+    def _refuse_ambiguous(self) -> None:
+        choices = self.words[0].choices if self.words and self.name is None else None
+        if any(text in _HANDLERS or text in self.walk.functions for text in choices or ()):
+            self.name = self.command.source[:40]
+            self.refuse("one of several built-ins may be meant", "Name the command literally.")
 
     def set(self, name: str, value: Value) -> None:
         """Assign, and report it with the command."""
@@ -111,7 +130,7 @@ class Call:
         while position < len(self.args):
             text = text_of(self.args[position])
             if text is None:
-                self._check_operand(self.args[position])
+                self.check_operand(self.args[position])
                 break
             if text == "--":
                 position += 1
@@ -121,7 +140,7 @@ class Call:
             position = self._cluster(text, position, with_value, found)
         return found, self.args[position:]
 
-    def _check_operand(self, value: Value) -> None:
+    def check_operand(self, value: Value) -> None:
         texts = value.choices if not value.glob else None
         if texts is None and value.prefix[:1] not in ("", "-"):
             return
@@ -177,9 +196,22 @@ def _pushd(call: Call) -> Outcome:
 
 
 def _stop(call: Call) -> Outcome | None:
-    if call.name == "exec" and not call.args:
-        return None
-    return None, None
+    """`exit`, `return`, `break`, `continue`, where they certainly end what they are in."""
+    environment = call.walk.environment
+    certain = not call.args or (
+        len(call.args) == 1 and not call.args[0].splits and is_number(call.args[0])
+    )
+    if call.name == "return":
+        certain = certain and bool(environment.functions) and not environment.trapping
+    elif call.name != "exit":
+        inside = bool(environment.loops) and environment.loops[-1][1] == environment.subshells
+        certain = certain and inside
+    return (None, None) if certain else None
+
+
+def _exec(call: Call) -> Outcome | None:
+    text = text_of(call.args[0]) if call.args else None
+    return None if text is None or text.startswith("-") else (None, None)
 
 
 def _read(call: Call) -> None:
@@ -270,7 +302,7 @@ def _set(call: Call) -> None:
     while position < len(call.args):
         text = text_of(call.args[position])
         if text is None:
-            call._check_operand(call.args[position])
+            call.check_operand(call.args[position])
             break
         position += 1
         if text in ("--", "-"):
@@ -279,27 +311,34 @@ def _set(call: Call) -> None:
         if text[:1] not in ("-", "+") or len(text) < 2:
             position -= 1
             break
-        if "o" in text[1:]:
-            option = call.args[position] if position < len(call.args) else EMPTY
+        if _SET_LETTERS.fullmatch(text) is None:
+            _refuse_option(call)
+        if text.endswith("o") and position < len(call.args):
+            _set_option(call, text, text_of(call.args[position]))
             position += 1
-            _set_option(call, text, text_of(option))
-        if "k" in text[1:]:
-            call.refuse("-k changes how commands are read", "Put assignments before the command.")
         if "e" in text[1:]:
-            environment.state = _errexit(environment.state, text[0] == "-")
+            _errexit(call, on=text[0] == "-")
     if call.args[position:]:
         environment.assign("@", list_of(call.args[position:]))
 
 
-def _errexit(state: State, on: bool) -> State:
-    return type(state)(state.variables, state.cwds, on)
+def _errexit(call: Call, *, on: bool) -> None:
+    environment = call.walk.environment
+    if environment.functions:
+        environment.knowledge.add(environment.knowledge.flags, "errexit")
+    state = environment.state
+    environment.state = type(state)(state.variables, state.cwds, on)
+
+
+def _refuse_option(call: Call) -> NoReturn:
+    call.refuse("this option may change how commands are read", "Leave it as it is.")
 
 
 def _set_option(call: Call, text: str, option: str | None) -> None:
-    if option is None or option in _REFUSED_OPTIONS:
-        call.refuse("this option changes how commands are read", "Leave it as it is.")
+    if option not in _SET_NAMES:
+        _refuse_option(call)
     if option == "errexit":
-        call.walk.environment.state = _errexit(call.walk.environment.state, text[0] == "-")
+        _errexit(call, on=text[0] == "-")
 
 
 def _shift(call: Call) -> None:
@@ -317,8 +356,8 @@ def _shift(call: Call) -> None:
 def _shopt(call: Call) -> None:
     for value in call.args:
         text = text_of(value)
-        if text is None or _REFUSED_SHOPTS.fullmatch(text) or text in _REFUSED_OPTIONS:
-            call.refuse("this option changes how commands are read", "Leave it as it is.")
+        if text is None or _SHOPTS.fullmatch(text) is None:
+            _refuse_option(call)
 
 
 def _eval(call: Call) -> Outcome | None:
@@ -334,7 +373,11 @@ def _eval(call: Call) -> Outcome | None:
 
 
 def _source(call: Call) -> None:
-    call.walk.environment.forget_all()
+    environment = call.walk.environment
+    environment.forget_all()
+    environment.state = type(environment.state)(
+        environment.state.variables, environment.state.cwds, errexit=False
+    )
 
 
 def _trap(call: Call) -> None:
@@ -344,7 +387,10 @@ def _trap(call: Call) -> None:
     for text in args[0].choices:
         if not text.startswith("-"):
             body = call.walk.parse_again(text)
-            call.walk.function("trap body", lambda one=body: call.walk.sequence(one))
+            environment = call.walk.environment
+            environment.trapping += 1
+            call.walk.function("trap body", partial(call.walk.sequence, body))
+            environment.trapping -= 1
 
 
 def _test(call: Call) -> None:
@@ -384,7 +430,7 @@ _HANDLERS: dict[str, Callable[[Call], Outcome | None]] = {
     "return": _stop,
     "break": _stop,
     "continue": _stop,
-    "exec": _stop,
+    "exec": _exec,
     "read": _read,
     "mapfile": _mapfile,
     "readarray": _mapfile,

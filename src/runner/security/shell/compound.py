@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, ClassVar
 
-from runner.security.shell.limits import MAX_REDIRECTIONS, Budget
+from runner.security.shell.limits import MAX_REDIRECTIONS
 from runner.security.shell.nodes import (
     ArithmeticCommand,
     Case,
@@ -25,6 +26,11 @@ from runner.security.shell.nodes import (
 )
 from runner.security.shell.parser import RESERVED_WORDS, ListParser, function_head
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runner.security.shell.limits import Budget
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
 _FUNCTION_WORD = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*(?:\([ \t]*\))?")
@@ -43,7 +49,9 @@ class Parser(ListParser):
     __slots__ = ()
 
     def compound(self, word: str, operator: str) -> Command | None:
+        self.compounds += 1
         command = self._bare_compound(word, operator)
+        self.compounds -= 1
         if command is None:
             return None
         self.redirections(command)
@@ -56,7 +64,7 @@ class Parser(ListParser):
             return self._parenthesis()
         if not word:
             return self._function_by_parens()
-        reader = _READERS.get(word)
+        reader = self._readers.get(word)
         if reader is None:
             self.unexpected("a command")
         self.budget.enter()
@@ -74,7 +82,7 @@ class Parser(ListParser):
             self.fail("A continuation line follows `(`.", "Keep the start on one line.")
         if self.char() == "(":
             self.pos += 1
-            return ArithmeticCommand(self.arithmetic(")"))
+            return ArithmeticCommand(self.arithmetic())
         body = self.commands_until_paren()
         if not body.chains:
             self.unexpected("a command")
@@ -145,7 +153,9 @@ class Parser(ListParser):
 
     def _for_arithmetic(self) -> Command:
         self.pos += 2
-        expression = self.arithmetic(")", 2)
+        expression = self.arithmetic(semicolons=True)
+        if sum(isinstance(part, Literal) and part.text == ";" for part in expression.parts) != 2:
+            self.unexpected("three expressions in `for ((…))`")
         self.skip_blanks()
         self._separator(required=False)
         return ForArithmetic(expression, self._body())
@@ -207,7 +217,7 @@ class Parser(ListParser):
         self.skip_newlines()
         self.functions.add(match[1])
         word, operator = self.reserved(), self.operator()
-        if operator != "(" and word not in _BODIES:
+        if operator != "(" and word not in self._bodies:
             self.unexpected("the function's body in braces")
         body = self.compound(word, operator)
         if body is None:
@@ -307,20 +317,19 @@ class Parser(ListParser):
             self.unexpected("a balanced regular expression")
         return Word(parts, self.text[start : self.pos])
 
-
-_READERS = {
-    "{": Parser._group,
-    "if": Parser._if,
-    "while": Parser._while,
-    "until": Parser._while,
-    "for": Parser._for,
-    "select": Parser._for,
-    "case": Parser._case,
-    "function": Parser._function,
-    "coproc": Parser._coproc,
-    "[[": Parser._condition,
-}
-_BODIES = frozenset(_READERS) - {"function", "coproc"}
+    _readers: ClassVar[dict[str, Callable[[Parser, str], Command]]] = {
+        "{": _group,
+        "if": _if,
+        "while": _while,
+        "until": _while,
+        "for": _for,
+        "select": _for,
+        "case": _case,
+        "function": _function,
+        "coproc": _coproc,
+        "[[": _condition,
+    }
+    _bodies = frozenset(_readers) - {"function", "coproc"}
 
 
 def parse(text: str, budget: Budget, functions: set[str]) -> Sequence:

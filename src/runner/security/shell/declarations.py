@@ -22,9 +22,7 @@ def declare(call: Call) -> None:
         return
     if "n" in attributes and call.name != "export":
         call.refuse("name references are not understood", "Use the variable itself.")
-    assigns = {
-        word.source: word for word in call.command.words if isinstance(word, Assign)
-    }
+    assigns = {word.source: word for word in call.command.words if isinstance(word, Assign)}
     if assigns and len(call.command.words) - 1 - call.prefixed == len(call.args):
         _by_node(call, attributes)
         return
@@ -52,17 +50,18 @@ def _by_node(call: Call, attributes: str) -> None:
             _by_text(call, value, attributes)
             continue
         _prepare(call, word.name, attributes)
+        old = call.walk.environment.lookup(word.name)
         if word.items is not None or word.subscript is not None:
             new = call.walk.value_of(word)
         else:
             # What was expanded for the argument is taken, not expanded once more.
             new = _without_name(value, word.source.partition("=")[0] + "=")
         _check_evaluated(call, word.name, new, attributes, listed=word.items is not None)
+        if _may_fail(call):
+            new = join(old, new)
         new = call.walk.environment.assign(word.name, new, append=word.append)
         subscript = word.subscript.source if word.subscript is not None else None
-        call.assignments.append(
-            Assignment(word.name, any_item(new).word(word.source), subscript)
-        )
+        call.assignments.append(Assignment(word.name, any_item(new).word(word.source), subscript))
 
 
 def _without_name(value: Value, head: str) -> Value:
@@ -95,7 +94,14 @@ def _by_text(call: Call, value: Value, attributes: str) -> None:
                 continue
             new = literal(rest) if value.choices is not None else Value(prefix=rest)
             _check_evaluated(call, name, new, attributes, listed=False)
-            call.set(name, new if len(texts) == 1 else join(call.walk.environment.lookup(name), new))
+            certain = len(texts) == 1 and not _may_fail(call) and not head.endswith("+")
+            call.set(name, new if certain else join(call.walk.environment.lookup(name), UNKNOWN))
+
+
+def _may_fail(call: Call) -> bool:
+    """`local` outside a function is an error that changes nothing."""
+    environment = call.walk.environment
+    return call.name == "local" and (not environment.functions or environment.trapping > 0)
 
 
 def _declared(call: Call, name: str, attributes: str) -> None:
@@ -115,15 +121,16 @@ def _declared(call: Call, name: str, attributes: str) -> None:
 
 def _prepare(call: Call, name: str, attributes: str) -> None:
     environment = call.walk.environment
+    if "r" in attributes or call.name == "readonly":
+        # A later assignment fails, and the value stays.
+        environment.knowledge.add(environment.knowledge.volatile, name)
     if "i" in attributes:
         environment.knowledge.add(environment.knowledge.integers, name)
     if "A" in attributes and not environment.functions and name not in environment.state.variables:
         environment.assign(name, as_list(EMPTY, None, assoc=True))
 
 
-def _check_evaluated(
-    call: Call, name: str, value: Value, attributes: str, *, listed: bool
-) -> None:
+def _check_evaluated(call: Call, name: str, value: Value, attributes: str, *, listed: bool) -> None:
     """Bash evaluates a text in parentheses as a list when the variable is an array."""
     if listed:
         return
@@ -135,6 +142,3 @@ def _check_evaluated(
         evaluated = array and not element.safe and element.prefix[:1] in ("", "(")
     if evaluated:
         call.refuse("a text that may be evaluated as a list", _HINT)
-
-
-__all__ = ["UNKNOWN", "declare"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runner.security.shell import outputs, parameters
 from runner.security.shell.arithmetic import check as check_arithmetic
 from runner.security.shell.braces import expand as expand_braces
-from runner.security.shell.limits import Budget
 from runner.security.shell.nodes import Arithmetic, Literal, Part, Sequence, Substitution, Word
 from runner.security.shell.nodes import Variable as VariablePart
-from runner.security.shell.state import Environment
 from runner.security.shell.values import (
     EMPTY,
     SIGNED,
@@ -22,6 +20,10 @@ from runner.security.shell.values import (
     literal,
     one_of,
 )
+
+if TYPE_CHECKING:
+    from runner.security.shell.limits import Budget
+    from runner.security.shell.state import Environment
 
 _GLOB = re.compile(r"[*?\[]|[@+!]\(")
 _TILDE = re.compile(r"~([A-Za-z0-9_.+-]*)(?=/|:|\Z)")
@@ -194,7 +196,7 @@ class Expander:
                 return [Value(splits=True, glob=True)]
             if is_open:
                 exact = value.nospace and not self._ifs_changed()
-                splits = splits or not (exact or value.numeric)
+                splits = splits or not exact
                 texts = value.choices
                 glob = glob or (
                     not value.numeric if texts is None else any(map(_GLOB.search, texts))
@@ -202,7 +204,9 @@ class Expander:
         if splits:
             return self._split_exactly(values, unquoted, glob)
         joined = concat(values)
-        return [_with_glob(joined) if glob else joined]
+        joined = _with_glob(joined) if glob else joined
+        vanishing = all(unquoted) and not any(value.nonempty for value in values)
+        return [_several(joined) if vanishing else joined]
 
     def _split_exactly(self, values: list[Value], unquoted: list[bool], glob: bool) -> list[Value]:
         known = all(value.choices is not None and len(value.choices) == 1 for value in values)
@@ -264,5 +268,3 @@ def _several(value: Value) -> Value:
         nospace=value.nospace,
         nonempty=value.nonempty,
     )
-
-

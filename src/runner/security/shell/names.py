@@ -16,9 +16,51 @@ _TARGET = re.compile(r"([A-Za-z_]\w*)(?:\[(?:-?[0-9]+|[A-Za-z_]\w*|@|\*)\])?", r
 _POSITIONAL = re.compile(r"[0-9]+|[@*#?$!-]")
 
 _FOLLOWED = frozenset(
-    "cd pushd popd read mapfile readarray getopts printf declare typeset local export readonly "
-    "unset let wait set shift shopt eval trap source . test [ command builtin exec exit return "
-    "break continue true false : alias unalias enable hash bash sh env command_not_found_handle".split()
+    [
+        "cd",
+        "pushd",
+        "popd",
+        "read",
+        "mapfile",
+        "readarray",
+        "getopts",
+        "printf",
+        "declare",
+        "typeset",
+        "local",
+        "export",
+        "readonly",
+        "unset",
+        "let",
+        "wait",
+        "set",
+        "shift",
+        "shopt",
+        "eval",
+        "trap",
+        "source",
+        ".",
+        "test",
+        "[",
+        "command",
+        "builtin",
+        "exec",
+        "exit",
+        "return",
+        "break",
+        "continue",
+        "true",
+        "false",
+        ":",
+        "alias",
+        "unalias",
+        "enable",
+        "hash",
+        "bash",
+        "sh",
+        "env",
+        "command_not_found_handle",
+    ]
 )
 
 

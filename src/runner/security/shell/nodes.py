@@ -91,26 +91,20 @@ class Word(Node):
 
 
 class Assign(Node):
-    """`name=value`, `name[subscript]+=value`, `name=(items)`. An item may itself be an Assign
-    with an empty name (`[key]=value`)."""
+    """`name=value`, `name[subscript]+=value`, `name=(items)`.
+
+    An item may itself be an Assign with an empty name (`[key]=value`).
+    """
 
     __slots__ = ("append", "items", "name", "source", "subscript", "value")
 
-    def __init__(
-        self,
-        name: str,
-        subscript: Word | None,
-        append: bool,
-        value: Word,
-        items: list[Word | Assign] | None,
-        source: str,
-    ) -> None:
+    def __init__(self, name: str, source: str, value: Word, *, append: bool) -> None:
         self.name = name
-        self.subscript = subscript
-        self.append = append
-        self.value = value
-        self.items = items
         self.source = source
+        self.value = value
+        self.append = append
+        self.subscript: Word | None = None
+        self.items: list[Word | Assign] | None = None
 
 
 class Redirect(Node):
@@ -206,9 +200,7 @@ class For(Command):
 
     __slots__ = ("body", "name", "select", "words")
 
-    def __init__(
-        self, name: str, words: list[Word] | None, body: Sequence, select: bool
-    ) -> None:
+    def __init__(self, name: str, words: list[Word] | None, body: Sequence, select: bool) -> None:
         super().__init__()
         self.name = name
         self.words = words
@@ -235,8 +227,10 @@ class Case(Command):
 
 
 class Condition(Command):
-    """`[[ … ]]`, flattened: every test with its operator, in order. (What `&&`, `||`, `!` and
-    parentheses do does not matter: all tests are taken as evaluated.)"""
+    """`[[ … ]]`, flattened: every test with its operator, in order.
+
+    What `&&`, `||`, `!` and parentheses do does not matter: all tests count as evaluated.
+    """
 
     __slots__ = ("tests",)
 

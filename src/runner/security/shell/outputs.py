@@ -14,8 +14,7 @@ _JQ_LENGTH = re.compile(r"(?:.*\|)?\s*length\s*", re.DOTALL)
 _PRINTF = re.compile(r"(?:%0?[0-9]*d|\\n)+")
 _NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 
-MODELLED = frozenset("wc date grep egrep fgrep jq nproc id stat git pgrep lsof jobs printf cat pwd "
-                     "tr xargs head tail sort uniq".split())  # fmt: skip
+MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq"])  # fmt: skip
 """Programs whose output is relied on: no function may take their name."""
 
 
@@ -82,15 +81,19 @@ def _counts(texts: list[str | None], words: list[Word]) -> bool:
     if name == "wc":
         return bool(rest) and len(known) == len(rest) and all(map(_WC.fullmatch, known))
     if name == "date":
-        return len(known) == len(rest) and len([t for t in known if t != "-u"]) == 1 and bool(
-            _DATE.fullmatch(known[-1])
+        return (
+            len(known) == len(rest)
+            and len([t for t in known if t != "-u"]) == 1
+            and bool(_DATE.fullmatch(known[-1]))
         )
     if name in ("grep", "egrep", "fgrep"):
         return _grep_counts(rest, words[1:])
     if name == "jq":
         filters = [text for text in known if not text.startswith("-")]
-        return bool(filters) and _JQ_LENGTH.fullmatch(filters[0]) is not None and not any(
-            text.startswith("--") for text in known
+        return (
+            bool(filters)
+            and _JQ_LENGTH.fullmatch(filters[0]) is not None
+            and not any(text.startswith("--") for text in known)
         )
     return _small(str(name), rest, known)
 
@@ -110,8 +113,11 @@ def _small(name: str, rest: list[str | None], known: list[str]) -> bool:
         return bool(known) and all(re.fullmatch(r"-ti?(?::[0-9]+)?|:[0-9]+|-i", t) for t in known)
     if name == "pgrep":
         return all(text in ("-f", "-x", "-n", "-o", "-c") or text[:1] != "-" for text in known)
-    return name == "printf" and bool(known) and rest[0] == known[0] and bool(
-        _PRINTF.fullmatch(known[0])
+    return (
+        name == "printf"
+        and bool(known)
+        and rest[0] == known[0]
+        and bool(_PRINTF.fullmatch(known[0]))
     )
 
 

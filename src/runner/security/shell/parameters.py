@@ -73,9 +73,9 @@ def check_subscript(subscript: Word, value: Value, expander: Expander) -> None:
 
 def _indirect(part: Variable, value: Value) -> Value:
     names = any_item(value).choices
-    if part.subscript is None and names and all(map(_IDENTIFIER.fullmatch, names)):
-        return UNKNOWN
-    _refuse("An indirect expansion `${!…}`")
+    if part.subscript is not None or not names or not all(map(_IDENTIFIER.fullmatch, names)):
+        _refuse("An indirect expansion `${!…}`")
+    return UNKNOWN
 
 
 def _keys(_part: Variable, value: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 from runner.security.shell.nodes import (
     Assign,
@@ -20,23 +21,50 @@ from runner.security.shell.words import WordScanner
 
 _RESERVED = re.compile(
     r"(?:if|then|else|elif|fi|do|done|case|esac|while|until|for|select|in|function|time|coproc"
-    r"|\{|\}|!|\[\[)(?=[ \t\n;&|<>()]|\Z)"
+    r"|\{|\}|!|\[\[|\]\])(?=[ \t\n;&|<>()]|\Z)"
 )
 RESERVED_WORDS = frozenset(
-    "if then else elif fi do done case esac while until for select in function time coproc "
-    "{ } ! [[ ]]".split()
+    [
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "while",
+        "until",
+        "for",
+        "select",
+        "in",
+        "function",
+        "time",
+        "coproc",
+        "{",
+        "}",
+        "!",
+        "[[",
+        "]]",
+    ]
 )
-CLOSERS = frozenset("then else elif fi do done esac }".split())
-DECLARATIONS = frozenset("declare typeset local export readonly".split())
+CLOSERS = frozenset(["then", "else", "elif", "fi", "do", "done", "esac", "}"])
+DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly"])
 _ASSIGN_SENSITIVE = DECLARATIONS | {"alias", "eval", "let"}
 _ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?=)|(\[))")
+_SPLIT_NAME = re.compile(r"(?:[A-Za-z0-9_]*\\\n)+[A-Za-z0-9_]*[\[=+]")
 _FD = re.compile(r"([0-9]{1,9})(?=[<>](?!\())")
 _FD_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}(?=[<>](?!\())")
 _LONG_FD = re.compile(r"(?:[0-9]|\\\n)+(?=[<>](?!\())|\{[^ \t\n;&|<>()}]*\}(?=[<>](?!\())")
-_DELIMITER = re.compile(r"(?:[^\x00-\x20|&;()<>$`\"'\\\x7f-\xa0]|'[^'\n]*'|\"[^\"\n$`\\]*\"|\\[!-~])+")
+_DELIMITER = re.compile(
+    r"(?:[^\x00-\x20|&;()<>$`\"'\\\x7f-\xa0]|'[^'\n]*'|\"[^\"\n$`\\]*\"|\\[!-~])+"
+)
 _DELIMITER_QUOTES = re.compile(r"'([^']*)'|\"([^\"]*)\"|\\(.)")
 _FUNCTION = re.compile(r"([^ \t\n;&|<>()$`\"'\\=]+)[ \t]*\([ \t]*\)")
-_REDIRECTIONS = frozenset("< > >> >| <> &> &>> >& <& >&- <&- << <<- <<<".split())
+_REDIRECTIONS = frozenset(
+    ["<", ">", ">>", ">|", "<>", "&>", "&>>", ">&", "<&", ">&-", "<&-", "<<", "<<-", "<<<"]
+)
 
 
 class ListParser(WordScanner):
@@ -97,6 +125,8 @@ class ListParser(WordScanner):
             chain = self._chain()
             sequence.chains.append(chain)
             operator = self.operator()
+            if operator in (";", "&") and self.pending and self.substituting:
+                self._misprinted()
             if operator == "&":
                 chain.background = True
             elif operator not in (";", "\n"):
@@ -135,7 +165,7 @@ class ListParser(WordScanner):
             self.take_reserved(word)
             if word == "time":
                 self._time_options()
-        if prefixed and (self._at_end() or self.operator() in (";", "\n", "&")):
+        if prefixed and (self._at_end() or self.operator() in (";", "\n")):
             return Pipeline([], negated)
         commands = [self.command()]
         while (operator := self.operator()) in ("|", "|&"):
@@ -193,13 +223,16 @@ class ListParser(WordScanner):
 
     def _add_word(self, command: Simple, sensitive: bool) -> bool:
         if command.words and sensitive:
+            self._split_subscript()
             name = command.words[0]
             declares = isinstance(name, Word) and name.plain() in DECLARATIONS
             assign = self.assign(compound=declares)
             command.words.append(self.word() if assign is None else assign)
             return True
-        word = self.word()
         first = not command.words
+        if first:
+            self._split_subscript()
+        word = self.word()
         command.words.append(word)
         if not first:
             return False
@@ -207,6 +240,10 @@ class ListParser(WordScanner):
         if word.continued and text in RESERVED_WORDS:
             self.fail("A continuation line splits a reserved word.", "Keep it on one line.")
         return text in _ASSIGN_SENSITIVE
+
+    def _split_subscript(self) -> None:
+        if _SPLIT_NAME.match(self.text, self.pos):
+            self.fail("A continuation line splits a name.", "Keep it on one line.")
 
     def assign(self, *, compound: bool) -> Assign | None:
         """Read an assignment if one begins here; None, and nothing read, if not."""
@@ -234,7 +271,9 @@ class ListParser(WordScanner):
         else:
             value = self._value()
         source = self.text[start : self.pos]
-        return Assign(name, subscript, operator == "+=", value, items, source)
+        assign = Assign(name, source, value, append=operator == "+=")
+        assign.subscript, assign.items = subscript, items
+        return assign
 
     def _assign_operator(self) -> str:
         operator = "+=" if self.text.startswith("+=", self.pos) else self.char()
@@ -264,9 +303,9 @@ class ListParser(WordScanner):
                 operator = self._assign_operator()
                 if operator:
                     source = self.text[start : self.pos]
-                    items.append(
-                        Assign("", subscript, operator == "+=", self._value(), None, source)
-                    )
+                    item = Assign("", source, self._value(), append=operator == "+=")
+                    item.subscript = subscript
+                    items.append(item)
                     self.skip_newlines()
                     continue
                 self.pos = start
@@ -300,12 +339,14 @@ class ListParser(WordScanner):
         self.take(operator)
         if operator in ("<<", "<<-"):
             self._delimiter(redirect)
-        elif self.operator() or self.pos >= len(self.text):
+        elif self.operator() or self.pos >= len(self.text) or self._fd_ahead():
             self.unexpected(f"a file name after `{operator}`")
         else:
             redirect.target = self.word()
 
     def _delimiter(self, redirect: Redirect) -> None:
+        if self.substituting and self.compounds:
+            self._misprinted()
         match = _DELIMITER.match(self.text, self.pos)
         following = self.text[match.end() : match.end() + 1] if match is not None else ""
         if match is None or (following and following not in " \t\n;&|<>()"):
@@ -315,6 +356,13 @@ class ListParser(WordScanner):
         redirect.quoted = redirect.delimiter != raw
         self.pos = match.end()
         self.pending.append(redirect)
+
+    def _misprinted(self) -> NoReturn:
+        """Bash prints a substitution anew before it runs it, and loses the `;` after these."""
+        self.fail(
+            "Inside a substitution a here-document is followed by more, or is in a compound command.",
+            "Put the here-document in a plain command that ends its line.",
+        )
 
     def redirections(self, command: Command) -> None:
         """Read the redirections after a compound command."""

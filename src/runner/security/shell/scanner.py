@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from runner.security.shell.errors import ShellParseError
-from runner.security.shell.limits import Budget
 from runner.security.shell.nodes import Literal, Part, Redirect, Word
+
+if TYPE_CHECKING:
+    from runner.security.shell.limits import Budget
 
 ODD = (
     "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xa0\\xad\\u1680\\u180e\\u2000-\\u200f\\u2028-\\u202f"
@@ -30,7 +32,7 @@ _ODD_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")
 class Scanner:
     """A position in a text and the means to move it."""
 
-    __slots__ = ("budget", "functions", "pending", "pos", "text")
+    __slots__ = ("budget", "compounds", "functions", "pending", "pos", "substituting", "text")
 
     def __init__(self, text: str, budget: Budget, functions: set[str]) -> None:
         self.text = text
@@ -38,6 +40,8 @@ class Scanner:
         self.budget = budget
         self.functions = functions
         self.pending: list[Redirect] = []
+        self.substituting = False
+        self.compounds = 0
 
     def fail(self, message: str, hint: str) -> NoReturn:
         raise ShellParseError(message, hint=hint, position=self.pos)
@@ -105,7 +109,12 @@ class Scanner:
     def _body_lines(self, redirect: Redirect) -> str:
         lines: list[str] = []
         joined = ""
-        while self.pos < len(self.text):
+        while True:
+            if self.pos >= len(self.text):
+                self.fail(
+                    f"The here-document `{redirect.delimiter}` has no end.",
+                    "End it with a line that holds the delimiter alone.",
+                )
             match = _LINE.match(self.text, self.pos)
             line = match.group() if match is not None else ""
             self.pos += len(line)
@@ -113,7 +122,7 @@ class Scanner:
                 line = line.lstrip("\t")
             if not joined and line.rstrip("\n") == redirect.delimiter:
                 return "".join(lines)
-            self._check_line(line, redirect)
+            self._check_line(line, redirect.delimiter)
             if joined and (joined + line).rstrip("\n") == redirect.delimiter:
                 self._almost()
             continues = not redirect.quoted and _ODD_BACKSLASHES.search(line)
@@ -121,14 +130,10 @@ class Scanner:
             if continues and not joined:
                 self._almost()
             lines.append(line)
-        self.fail(
-            f"The here-document `{redirect.delimiter}` has no end.",
-            "End it with a line that holds the delimiter alone.",
-        )
 
-    def _check_line(self, line: str, redirect: Redirect) -> None:
+    def _check_line(self, line: str, delimiter: str) -> None:
         bare = line.strip(" \t\r\n\\")
-        if bare == redirect.delimiter.strip() and ("\r" in line or "\\" in line):
+        if bare == delimiter.strip() and ("\r" in line or "\\" in line):
             self._almost()
         if "\x00" in line:
             self.fail("A here-document contains a NUL.", "Remove it.")
@@ -141,5 +146,5 @@ class Scanner:
 
     def body_word(self, redirect: Redirect, body: str, source: str) -> Word:
         """The body as a word; the layer above expands it when the delimiter is unquoted."""
-        part: list[Part] = [Literal(body, True)]
+        part: list[Part] = [Literal(body, redirect.quoted)]
         return Word(part, source)

@@ -33,10 +33,36 @@ Directories = tuple[str, ...] | None
 
 _MAX_DIRECTORIES = 6
 _NUMBERS = frozenset(
-    "# ? $ ! RANDOM SRANDOM SECONDS LINENO UID EUID PPID COLUMNS LINES SHLVL OPTIND BASHPID "
-    "EPOCHSECONDS HISTCMD PIPESTATUS GROUPS".split()
+    [
+        "#",
+        "?",
+        "$",
+        "!",
+        "RANDOM",
+        "SRANDOM",
+        "SECONDS",
+        "LINENO",
+        "UID",
+        "EUID",
+        "PPID",
+        "COLUMNS",
+        "LINES",
+        "SHLVL",
+        "OPTIND",
+        "BASHPID",
+        "EPOCHSECONDS",
+        "HISTCMD",
+        "PIPESTATUS",
+        "GROUPS",
+    ]
 )
-_TEXTS_OF_THE_SCRIPT = re.compile(r"BASH.*|_|REPLY|OPTARG|MAPFILE|COPROC|FUNCNAME|DIRSTACK|[0-9]+|-")
+_TEXTS_OF_THE_SCRIPT = re.compile(
+    r"BASH.*|_|REPLY|OPTARG|MAPFILE|COPROC|FUNCNAME|DIRSTACK|[0-9]+|-"
+)
+_DYNAMIC = re.compile(
+    r"_|S?RANDOM|SECONDS|LINENO|E?UID|PPID|BASH.*|EPOCH.*|HISTCMD|PIPESTATUS|GROUPS|FUNCNAME"
+    r"|DIRSTACK|COMP_.*|SHELLOPTS"
+)
 _UPPER = re.compile(r"[A-Z]")
 _CODE = re.compile(r"[$`\[]")
 
@@ -109,6 +135,7 @@ class Environment:
         self.loops: list[tuple[Node, int]] = []
         self.subshells = 0
         self.functions: list[int] = []
+        self.trapping = 0
 
     def initial(self, name: str) -> Value:
         """The value of a variable that the script has not assigned."""
@@ -128,6 +155,8 @@ class Environment:
     def lookup(self, name: str) -> Value:
         if name == "PWD" and name not in self.knowledge.summary:
             return self._pwd()
+        if _DYNAMIC.fullmatch(name):
+            return UNKNOWN if name in self.knowledge.summary else self.initial(name)
         if name.isdigit() and name != "0":
             return self._positional(int(name))
         if name == "*":
@@ -189,6 +218,11 @@ class Environment:
 
     def move(self, cwds: Directories) -> None:
         """Change the working directory, as far as the new one is known."""
+        if self.trapping:
+            raise ShellParseError("A trap changes the directory.", hint="Leave `cd` out of it.")
+        for name in ("PWD", "OLDPWD"):
+            if name in self.state.variables:
+                self.assign(name, UNKNOWN)
         self.knowledge.add(self.knowledge.flags, "cd")
         if self.functions and self.functions[-1] == self.subshells:
             self.knowledge.add(self.knowledge.flags, "cd in function")
@@ -230,8 +264,12 @@ def merge(left: State | None, right: State | None, environment: Environment) -> 
     merged: Variables = {}
     for name in left.variables.keys() | right.variables.keys():
         one, other = left.variables.get(name), right.variables.get(name)
-        merged[name] = one if one is other and one is not None else join(
-            environment.initial(name) if one is None else one,
-            environment.initial(name) if other is None else other,
+        merged[name] = (
+            one
+            if one is other and one is not None
+            else join(
+                environment.initial(name) if one is None else one,
+                environment.initial(name) if other is None else other,
+            )
         )
     return State(merged, cwds, errexit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.security.shell.limits import MAX_REDIRECTIONS
+from runner.security.shell.names import check_target, refuse_modelled
 from runner.security.shell.nodes import (
     ArithmeticCommand,
     Case,
@@ -17,7 +18,6 @@ from runner.security.shell.nodes import (
     Function,
     Group,
     If,
-    Literal,
     Node,
     Pipeline,
     Redirect,
@@ -26,7 +26,6 @@ from runner.security.shell.nodes import (
     While,
     Word,
 )
-from runner.security.shell.names import check_target, refuse_modelled
 from runner.security.shell.parameters import check_subscript
 from runner.security.shell.state import Environment, State, merge
 from runner.security.shell.values import (
@@ -43,13 +42,14 @@ from runner.security.shell.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runner.security.shell import facts
     from runner.security.shell.expansion import Expander
     from runner.security.shell.facts import Assignment, Redirection
     from runner.security.shell.limits import Budget
 
 Outcome = tuple[State | None, State | None]
 
-_NUMERIC_TESTS = frozenset("-eq -ne -lt -le -gt -ge".split())
+_NUMERIC_TESTS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
 
 
 class Structures:
@@ -80,7 +80,7 @@ class Structures:
 
     def emit(
         self,
-        words: tuple[object, ...],
+        words: tuple[facts.Word, ...],
         assignments: tuple[Assignment, ...],
         redirections: tuple[Redirection, ...],
         source: str,
@@ -133,9 +133,9 @@ class Structures:
     def _redirected(self, command: Command, redirects: list[Redirect]) -> Outcome:
         if isinstance(command, Simple):
             return self.simple(command)
-        everything = redirects if redirects is command.redirections else [
-            *command.redirections, *redirects
-        ]
+        everything = (
+            redirects if redirects is command.redirections else [*command.redirections, *redirects]
+        )
         found, assignments = self.redirections(everything)
         if found or assignments:
             self.emit((), tuple(assignments), found, "")
@@ -300,7 +300,3 @@ class Structures:
         environment.state, self.around, self.piped, self.conditional = (
             state, around, piped, conditional
         )  # fmt: skip
-
-
-def empty_word() -> Word:
-    return Word([Literal("", True)], "")

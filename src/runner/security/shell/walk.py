@@ -7,6 +7,7 @@ walk is repeated until what it knows of the whole script no longer grows.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from runner.security.shell import builtins
@@ -16,9 +17,18 @@ from runner.security.shell.expansion import Expander
 from runner.security.shell.facts import Assignment, Redirection, SimpleCommand
 from runner.security.shell.limits import Budget
 from runner.security.shell.nodes import Assign, Pipeline, Redirect, Sequence, Simple, Word
-from runner.security.shell.state import Environment, Knowledge, State, merge
+from runner.security.shell.state import Environment, Knowledge, State, Variables, merge
 from runner.security.shell.structures import Structures
-from runner.security.shell.values import EMPTY, NUMBER, Value, any_item, concat, list_of, literal
+from runner.security.shell.values import (
+    EMPTY,
+    NUMBER,
+    UNKNOWN,
+    Value,
+    any_item,
+    concat,
+    list_of,
+    literal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +56,12 @@ class Walk(Structures):
         self.conditional = 0
 
     def substitution(self, body: Sequence) -> None:
-        self.in_subshell(lambda: self.sequence(body), piped=self.piped)
+        def visit() -> None:
+            state = self.environment.state
+            self.environment.state = State(state.variables, state.cwds, errexit=False)
+            self.sequence(body)
+
+        self.in_subshell(visit, piped=self.piped)
 
     def assigned(self, name: str, value: Value, source: str, subscript: str | None = None) -> None:
         """Something other than an assignment word assigns: note it and report it."""
@@ -83,8 +98,15 @@ class Walk(Structures):
         return (None, None) if dead else (ok, fail)
 
     def _exits_on_failure(self, links: list[tuple[str, Pipeline]]) -> bool:
-        plain = len(links) == 1 and not links[0][1].negated
-        return plain and not self.conditional and self.environment.state.errexit
+        """Whether a failed `cd` ends the shell; for other commands it does not matter."""
+        pipeline = links[0][1]
+        if len(links) != 1 or pipeline.negated or len(pipeline.commands) != 1:
+            return False
+        command = pipeline.commands[0]
+        word = command.words[0] if isinstance(command, Simple) and command.words else None
+        plain = isinstance(word, Word) and word.plain() in ("cd", "pushd")
+        unsure = self.conditional or "errexit" in self.environment.knowledge.flags
+        return plain and not unsure and self.environment.state.errexit
 
     def _links(self, links: list[tuple[str, Pipeline]]) -> Outcome:
         environment = self.environment
@@ -110,7 +132,7 @@ class Walk(Structures):
         else:
             for position, command in enumerate(commands):
                 piped = self.piped if not position else True
-                self.in_subshell(lambda one=command: self.command(one), piped=piped)
+                self.in_subshell(partial(self.command, command), piped=piped)
             ok = fail = self.environment.state
         self.conditional -= condition
         return (fail, ok) if pipeline.negated else (ok, fail)
@@ -120,36 +142,47 @@ class Walk(Structures):
         words: list[Value] = []
         sources: list[str] = []
         for word in command.words:
-            fields = [self._argument(word)] if isinstance(word, Assign) else self.expander.fields(word)
+            fields = (
+                [self._argument(word)] if isinstance(word, Assign) else self.expander.fields(word)
+            )
             words.extend(fields)
             sources.extend([word.source] * len(fields))
         redirections, found = self.redirections(command.redirections)
         assignments = [*found]
         call = builtins.Call(self, command, words, assignments)
-        before = self.environment.state
-        for assign in command.assigns:
-            assignments.append(self.assign(assign, permanent=not words or call.keeps_assignments))
-        scope = self.environment.state.variables
-        if words and not call.keeps_assignments:
-            self.environment.state = before.at(self.environment.state.cwds)
+        permanent = not words or call.keeps_assignments
+        before = self.environment.state.variables
+        assignments.extend([self.assign(one, permanent=permanent) for one in command.assigns])
         here = self.environment.state
         outcome = call.run()
-        self._report(command, words, sources, redirections, assignments, here.holding(scope))
+        if not permanent and command.assigns:
+            outcome = self._without(command.assigns, before, here.variables, outcome)
+        after, self.environment.state = self.environment.state, here
+        expanded = tuple(value.word(src) for value, src in zip(words, sources, strict=True))
+        self.emit(expanded, tuple(assignments), redirections, command.source)
+        self.environment.state = after
         return outcome
 
-    def _report(
-        self,
-        command: Simple,
-        words: list[Value],
-        sources: list[str],
-        redirections: tuple[Redirection, ...],
-        assignments: list[Assignment],
-        state: State,
-    ) -> None:
-        after, self.environment.state = self.environment.state, state
-        found = tuple(value.word(src) for value, src in zip(words, sources, strict=True))
-        self.emit(found, tuple(assignments), redirections, command.source)
-        self.environment.state = after
+    def _without(
+        self, assigns: list[Assign], before: Variables, during: Variables, outcome: Outcome
+    ) -> Outcome:
+        """The states after a command, without the assignments that were its alone."""
+        names = {assign.name for assign in assigns}
+
+        def restored(state: State) -> State:
+            variables = dict(state.variables)
+            for name in names:
+                if variables.get(name) is not during.get(name):
+                    variables[name] = UNKNOWN
+                elif name in before:
+                    variables[name] = before[name]
+                else:
+                    variables.pop(name, None)
+            return state.holding(variables)
+
+        ok, fail = outcome
+        self.environment.state = restored(self.environment.state)
+        return None if ok is None else restored(ok), None if fail is None else restored(fail)
 
     def _argument(self, assign: Assign) -> Value:
         """An assignment-like argument of `declare`, `export`, `let`, …: not split, not globbed."""

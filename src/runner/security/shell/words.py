@@ -49,6 +49,14 @@ class WordScanner(Scanner):
         """Read a list up to `)` and move over that."""
         raise NotImplementedError
 
+    def substituted(self) -> Sequence:
+        """Read the inside of `$(…)`, `<(…)` or `>(…)`."""
+        outer = self.substituting, self.compounds
+        self.substituting, self.compounds = True, 0
+        body = self.commands_until_paren()
+        self.substituting, self.compounds = outer
+        return body
+
     def nested(self, text: str) -> Sequence:
         """Read a separate text as a complete list."""
         raise NotImplementedError
@@ -61,6 +69,8 @@ class WordScanner(Scanner):
         continued = self._unquoted(parts)
         if self.pos == start or (continued and not parts):
             self.unexpected("a word")
+        if self.char() in ("<", ">") and self.text[start] == "{" and self.text[self.pos - 1] == "}":
+            self.unexpected("a plain name in `{name}>`")
         return Word(parts, self.text[start : self.pos], continued)
 
     def _unquoted(self, parts: list[Part]) -> bool:
@@ -174,7 +184,7 @@ class WordScanner(Scanner):
 
     def _process(self, char: str) -> Substitution:
         self.pos += 2
-        return Substitution(char, self.commands_until_paren(), False)
+        return Substitution(char, self.substituted(), False)
 
     def backquote(self, *, quoted: bool) -> Substitution:
         self.budget.node()
@@ -232,19 +242,19 @@ class WordScanner(Scanner):
             self.fail("A continuation line follows `$(`.", "Keep the start on one line.")
         if self.char() == "(":
             self.pos += 1
-            parts.append(Arithmetic(self.arithmetic(")", 2), quoted))
+            parts.append(Arithmetic(self.arithmetic(), quoted))
         else:
-            parts.append(Substitution("$", self.commands_until_paren(), quoted))
+            parts.append(Substitution("$", self.substituted(), quoted))
 
-    def arithmetic(self, closing: str, count: int = 1) -> Word:
-        """Read an expression up to `closing` (`)` twice with count 2) and move over it."""
+    def arithmetic(self, *, semicolons: bool = False) -> Word:
+        """Read an expression up to `))` and move over that."""
         start = self.pos
         self.budget.enter()
         parts: list[Part] = []
         depth = 0
         while True:
             match = _ARITHMETIC.match(self.text, self.pos)
-            if match is not None and closing == ")":
+            if match is not None:
                 parts.append(Literal(match.group(), False))
                 self.pos = match.end()
             char = self.char()
@@ -256,7 +266,7 @@ class WordScanner(Scanner):
                 self.pos += 1
             elif char == ")" and self.char(1) == ")":
                 break
-            elif char == ";" and count == 2:
+            elif char == ";" and semicolons:
                 parts.append(Literal(";", False))
                 self.pos += 1
             else:
@@ -364,5 +374,3 @@ class WordScanner(Scanner):
             self.pos += 1
         else:
             self.unexpected("the end of `${…}` (quotes and braces inside are hard to read)")
-
-

@@ -1,0 +1,57 @@
+"""Checks for commands with a language of their own, named from the profiles by `validator`.
+
+One module per family; this is the one registry.
+"""
+
+from collections.abc import Callable
+
+from runner.security.context import Call
+from runner.security.validators import (
+    awk,
+    builtins,
+    build,
+    copying,
+    finding,
+    git,
+    go_rust,
+    inline,
+    jq,
+    network,
+    packages,
+    php_ruby,
+    processes,
+    python,
+    sed,
+    shells,
+    tar,
+    web,
+    wrapping,
+)
+
+Validator = Callable[[Call], None]
+
+VALIDATORS: dict[str, Validator] = {
+    name: check
+    for module in (
+        awk,
+        builtins,
+        build,
+        copying,
+        finding,
+        git,
+        go_rust,
+        inline,
+        jq,
+        network,
+        packages,
+        php_ruby,
+        processes,
+        python,
+        sed,
+        shells,
+        tar,
+        web,
+        wrapping,
+    )
+    for name, check in module.VALIDATORS.items()
+}

@@ -1,0 +1,199 @@
+"""Build and check tools: targets by name, and no change of files in a read-only session."""
+
+import re
+
+from runner.security.context import Call
+from runner.security.kinds import check
+from runner.security.shell.facts import Word
+
+
+def _listed(call: Call, name: str, text: str) -> bool:
+    return re.fullmatch(call.context.rules.lists[name], text, re.VERBOSE) is not None
+
+
+def _make(call: Call) -> None:
+    """Well-known targets and harmless variables; sync needs a target that checks."""
+    targets = 0
+    for word in call.parsed.operands:
+        text = call.literal(word, "the target")
+        if "=" in text:
+            if not _listed(call, "make-variable", text) or re.search(r"[$`;|&<>]", text):
+                raise call.refuse(f"{text} could change what runs.")
+            continue
+        targets += 1
+        name = "make-sync" if call.context.mode == "sync" else "make-targets"
+        known = _listed(call, "make-targets", text) or _listed(call, "make-sync", text)
+        if call.context.mode == "sync" and not _checks(call, text):
+            raise call.refuse(f"{text} may change files, and this session is read-only. ({name})")
+        if not known and not (call.context.mode == "run" and _defined(call, text)):
+            raise call.refuse(f"{text} is not a target that the Makefile defines.")
+    dry = call.parsed.has("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "-l", "--list", "--summary")
+    if not targets and call.context.mode == "sync" and not dry:
+        raise call.refuse("the default target may change files. Name a target such as test.")
+
+
+def _checks(call: Call, text: str) -> bool:
+    return _listed(call, "make-sync", text) and not re.search(r"fix|write|update|snapshot", text)
+
+
+def _defined(call: Call, target: str) -> bool:
+    """Whether a Makefile or justfile of the directory defines the target."""
+    if not re.fullmatch(r"[\w./%-]+", target):
+        return False
+    for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile"):
+        path = call.context.paths.absolute(name, call.cwd)
+        try:
+            with open(path or "", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+                text = file.read(500_000)
+        except OSError:
+            continue
+        if re.search(rf"^{re.escape(target)}(?:\s[^:=\n]*)?:(?!=)", text, re.MULTILINE):
+            return True
+    return False
+
+
+def _tasks(call: Call) -> None:
+    """Gradle and rake tasks, Maven goals: from the list for this mode."""
+    name = call.rule.data["sync" if call.context.mode == "sync" else "run"]
+    define = call.rule.data.get("define")
+    for word in call.parsed.operands:
+        text = call.literal(word, "the task")
+        if text.startswith("-"):
+            raise call.refuse(f"{text} must come before the tasks.")
+        if not _listed(call, name, text) and not (define and _listed(call, define, text)):
+            raise call.refuse(f"{text} is not allowed{' in a read-only session' if call.context.mode == 'sync' else ''}.")
+    if not call.parsed.operands and call.context.mode == "sync" and call.rule.name != "rake":
+        raise call.refuse("name a task such as test.")
+
+
+def _cmake(call: Call) -> None:
+    words = list(call.args)
+    while words:
+        word = words.pop(0)
+        text = call.literal(word, "the option")
+        if text in ("-S", "-B", "--build", "--install-never", "--preset", "-G", "-j", "--target", "--config", "--parallel"):
+            if text in ("-j", "--parallel") and (not words or not (words[0].text or "").isdecimal()):
+                continue
+            if not words:
+                raise call.refuse(f"{text} needs a value.")
+            value = words.pop(0)
+            if text in ("-S", "-B", "--build"):
+                check(call, "project", value, text)
+            elif not re.fullmatch(r"[\w .+-]*", call.literal(value, text)):
+                raise call.refuse(f"this value of {text} is not allowed.")
+        elif re.fullmatch(r"-[SB].+", text):
+            check(call, "project", Word.literal(text[2:]), text[:2])
+        elif text == "--":
+            if any(not re.fullmatch(r"-j\d*|-[kv]|VERBOSE=1", w.text or "?") for w in words):
+                raise call.refuse("only -j, -k and -v may be passed on.")
+            return
+        elif text.startswith("-D"):
+            if not _listed(call, "cmake-define", text):
+                raise call.refuse(f"{text} could change what runs.")
+        elif re.fullmatch(r"-G[\w ]+|-j\d+|--fresh|-Wno-dev|--verbose|-v|--clean-first|-N|-L|-LA|--parallel=\d+|--preset=[\w-]+|--target=[\w-]+|--list-presets", text):
+            continue
+        elif text.startswith("-"):
+            raise call.refuse(f"the option {text} is not allowed.")
+        else:
+            check(call, "project", word, "the folder")
+
+
+def _check_in_sync(call: Call) -> None:
+    """Formatters change files unless they are told to check."""
+    checks = call.rule.data["checks"].split()
+    if not call.parsed.has(*checks):
+        call.run_only(f"it (without {checks[0]})")
+
+
+def _tsc(call: Call) -> None:
+    no_emit = any(
+        name in ("--noEmit", "--showConfig", "--listFilesOnly", "--dry", "-d") and (value is None or value.text == "true")
+        for name, value in call.parsed.options
+    )
+    if not no_emit or call.parsed.has("-b", "--build"):
+        call.run_only("it (without --noEmit)")
+
+
+def _dotnet_format(call: Call) -> None:
+    if not call.parsed.has("--verify-no-changes"):
+        call.run_only("it (without --verify-no-changes)")
+
+
+def _mix_format(call: Call) -> None:
+    if not call.parsed.has("--check-formatted"):
+        call.run_only("it (without --check-formatted)")
+
+
+def _shfmt(call: Call) -> None:
+    for word in call.parsed.operands:
+        check(call, "write" if call.parsed.has("-w", "--write") else "read", word, "the file")
+
+
+def _compiler(call: Call) -> None:
+    """Compilers: no response files, and an output that is named."""
+    for word in call.parsed.operands:
+        if (word.text or "").startswith("@"):
+            raise call.refuse("response files are not allowed.")
+
+
+def _bundler(call: Call) -> None:
+    """vite, next, ng …: serving and checking always, building in run."""
+    first = call.parsed.operands[0].text if call.parsed.operands else "dev"
+    if first in ("build", "generate", "typegen", "sync", "optimize"):
+        call.run_only(str(first))
+
+
+def _vitest(call: Call) -> None:
+    """The first operand may be a verb of vitest."""
+    if call.parsed.operands and call.parsed.operands[0].text == "init":
+        raise call.refuse("init asks questions. Write the configuration.")
+
+
+def _mocha(call: Call) -> None:
+    for word in call.parsed.values("-r", "--require"):
+        text = call.literal(word, "-r")
+        if not re.fullmatch(r"(?:ts-node|tsx|@babel|esbuild-register|source-map-support)(?:/[\w/-]+)?|\./[\w./-]+|test/[\w./-]+", text):
+            raise call.refuse(f"{text} is not a file of the project.")
+
+
+def _task_runner(call: Call) -> None:
+    """turbo, nx, lerna: task names from the list of scripts."""
+    words = [call.literal(word, "the task") for word in call.parsed.operands]
+    verbs = {"run", "run-many", "affected", "exec-never", "show", "graph-never", "test", "lint", "build", "dev", "start"}
+    for text in words:
+        base = text.rpartition(":")[2].partition("#")[2] or text
+        allowed = _listed(call, "npm-scripts-sync", base) or text in verbs
+        if call.context.mode == "run":
+            allowed = allowed or _listed(call, "npm-scripts-run", base) or bool(re.fullmatch(r"[\w-]+", text))
+        if not allowed or (call.context.mode == "sync" and text == "build"):
+            raise call.refuse(f"{text} is not allowed here.")
+        if text in ("exec", "dlx", "login", "link", "gen", "generate", "g", "migrate", "publish", "version", "release", "init", "import", "evil"):
+            raise call.refuse(f"{text} is not allowed.")
+
+
+def _docker_stats(call: Call) -> None:
+    if not call.parsed.has("--no-stream"):
+        raise call.refuse("add --no-stream; otherwise it never ends.")
+
+
+def _file(call: Call) -> None:
+    """`file -m` and `-z` read magic files and run decompressors; the table leaves them out."""
+
+
+VALIDATORS = {
+    "make": _make,
+    "tasks": _tasks,
+    "cmake": _cmake,
+    "check-in-sync": _check_in_sync,
+    "tsc": _tsc,
+    "dotnet-format": _dotnet_format,
+    "mix-format": _mix_format,
+    "shfmt": _shfmt,
+    "compiler": _compiler,
+    "vite": _bundler,
+    "vitest": _vitest,
+    "mocha": _mocha,
+    "task-runner": _task_runner,
+    "docker-stats": _docker_stats,
+    "file": _file,
+}

@@ -1,0 +1,228 @@
+"""Shell built-ins: names that are assigned, options of the shell, directories, traps."""
+
+import re
+
+from runner.security import environment
+from runner.security.context import Call
+from runner.security.refusal import RefusedError
+from runner.security.scripts import require_script
+from runner.security.shell.facts import Assignment, Word
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_TARGET = re.compile(r"([A-Za-z_]\w*)(\[[\w\"'$@*-]*\])?")
+_ROOTED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)\}?(?P<rest>.*)", re.DOTALL)
+_ROOT_COMMAND = re.compile(
+    r"[\"']?\$\((?:git rev-parse --show-toplevel|pwd(?: -P)?|dirname \"?\$(?:0|\{BASH_SOURCE(?:\[0\])?\})\"?)"
+    r"(?: 2>/dev/null)?\)(?P<rest>.*)",
+    re.DOTALL,
+)
+_SET = re.compile(r"[-+](?:[euxfvnCETBmbhkHPp]*)")
+_ALLEXPORT = re.compile(r"[-+]\w*a")
+_SIGNALS = re.compile(r"(?:SIG)?(?:EXIT|INT|TERM|HUP|QUIT|ERR|RETURN|USR1|USR2|PIPE|CHLD|TSTP|0|1|2|3|15)")
+
+
+def _noop(call: Call) -> None:
+    """`:` and `true` do nothing; started in the background they only burn a processor."""
+    if call.command.background:
+        raise call.refuse("doing nothing in the background never ends well. Leave it out.")
+
+
+def _printf(call: Call) -> None:
+    if call.args and (call.args[0].text or "").startswith("-v"):
+        first = call.args[0].text or ""
+        target = first[2:] or (call.literal(call.args[1], "the variable") if call.args[1:] else "")
+        _assignable(call, target)
+    elif call.args and call.args[0].choices is None and call.args[0].prefix in ("", "-"):
+        if call.args[0].splits:
+            raise call.refuse("the format must be written out.")
+
+
+def _assignable(call: Call, name: str, value: Word | None = None) -> None:
+    match = _TARGET.fullmatch(name)
+    if match is None:
+        raise call.refuse(f"{name} is not a plain variable name.")
+    assignment = Assignment(match[1], value or Word(None, source=""))
+    environment.check_assignment(call.context, assignment, call.cwd)
+
+
+def _names(call: Call) -> None:
+    """Names set by read, mapfile, getopts, export, declare, unset …"""
+    words = call.parsed.operands
+    flags = call.rule.data.get("flags", "").split()
+    if call.rule.style == "raw" and call.rule.name in _DECLARING and not _has_names(call):
+        raise call.refuse("printing all variables would show credentials. Print the one you need.")
+    if call.rule.name == "getopts":
+        words = words[1:2]
+    for word in words:
+        text = word.text
+        if text is None:
+            _computed_name(call, word)
+        elif call.rule.style == "raw" and text.startswith(("-", "+")) and call.rule.name != "let":
+            if text not in flags and text != "--":
+                raise call.refuse(f"the option {text} is not allowed.")
+        elif call.rule.name == "let":
+            continue
+        else:
+            name, equals, value = text.partition("=")
+            _assignable(call, name.removesuffix("+"), Word.literal(value) if equals else None)
+    for value in call.parsed.values("-a"):
+        _assignable(call, call.literal(value, "the array"))
+
+
+_DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly", "unset"})
+
+
+def _has_names(call: Call) -> bool:
+    if call.rule.name == "local":
+        return True
+    return any(not (word.text or "x").startswith(("-", "+")) for word in call.args)
+
+
+def _computed_name(call: Call, word: Word) -> None:
+    """`export X=$y`: the name is in the certain beginning, or in each of the choices."""
+    array = re.match(r"([A-Za-z_]\w*)\+?=\(", word.source)
+    if array:
+        _assignable(call, array[1])
+        return
+    for text in word.choices or (word.prefix,):
+        name, equals, value = text.partition("=")
+        if not equals:
+            if call.rule.name == "let":
+                continue
+            raise call.refuse(f"the name in {word.source} must be written out.")
+        known = Word.literal(value) if word.choices else Word(None, prefix=value, source=word.source)
+        _assignable(call, name.removesuffix("+"), known)
+
+
+def _set(call: Call) -> None:
+    words = list(call.args)
+    while words:
+        word = words.pop(0)
+        text = word.text
+        if text is None or text in ("--", "-"):
+            if text is None and not word.prefix and word.choices is None:
+                raise call.refuse("write set -- before computed words.")
+            return
+        if not text.startswith(("-", "+")):
+            return
+        if _ALLEXPORT.fullmatch(text):
+            raise call.refuse("-a exports every variable. Use export NAME=value.")
+        if text[1:].endswith("o"):
+            option = call.literal(words.pop(0), "the option") if words else ""
+            if option not in _SET_OPTIONS or not _SET.fullmatch(text[:-1] or "-"):
+                raise call.refuse(f"the option {option or text} is not allowed.")
+        elif not _SET.fullmatch(text) or len(text) == 1:
+            raise call.refuse(f"the option {text} is not allowed.")
+    if not call.args:
+        raise call.refuse("printing all variables would show credentials.")
+
+
+_SET_OPTIONS = frozenset(
+    "errexit nounset pipefail xtrace noglob verbose noclobber errtrace functrace monitor noexec "
+    "posix braceexpand emacs vi physical".split()
+)
+
+
+def _cd(call: Call) -> None:
+    """Allow directories that are certain, or certainly in the project."""
+    for word in call.parsed.operands:
+        if word.choices is not None:
+            for text in word.choices:
+                _directory(call, text)
+        elif word.prefix.startswith("-") or not (_is_rooted(call, word) or _is_below(call, word)):
+            raise call.refuse(
+                f"where {word.source} leads is not known. Write the directory out, relative to the "
+                "project."
+            )
+
+
+def _directory(call: Call, text: str) -> None:
+    if text in ("-", ""):
+        return
+    if text.startswith(("+", "-")):
+        raise call.refuse("rotating the directory stack is not allowed.")
+    call.context.paths.read(text, call.cwd)
+
+
+def _is_below(call: Call, word: Word) -> bool:
+    """Whether a computed directory has a fixed beginning inside the project."""
+    if "/" not in word.prefix or ".." in word.prefix.split("/"):
+        return False
+    real = call.context.paths.absolute(word.prefix.rpartition("/")[0] or "/", call.cwd)
+    return real is not None and call.context.paths.inside(real)
+
+
+def _is_rooted(call: Call, word: Word) -> bool:
+    match = _ROOT_COMMAND.fullmatch(word.source) or _ROOTED.fullmatch(word.source)
+    if match is None:
+        return False
+    name = match[1] if match.re is _ROOTED else None
+    if name is not None and name != "PWD" and name not in call.context.rooted:
+        return False
+    rest = match["rest"].strip("\"'")
+    return ".." not in rest.split("/") and (rest in ("", ")") or rest.startswith("/"))
+
+
+def _trap(call: Call) -> None:
+    words = call.args
+    if words and words[0].text in ("--",):
+        words = words[1:]
+    if not words or words[0].text in ("-l", "-p"):
+        return
+    action = call.literal(words[0], "the action")
+    for word in words[1:]:
+        signal = call.literal(word, "the signal")
+        if not _SIGNALS.fullmatch(signal):
+            raise call.refuse(f"trapping {signal} is not allowed.")
+    if action not in ("", "-"):
+        require_script(action, call.context, call.command)
+
+
+def _source(call: Call) -> None:
+    """Only what a tool made for sourcing: a virtual environment, the environment of a shell tool."""
+    if len(call.args) != 1:
+        raise call.refuse("source takes one file, such as .venv/bin/activate.")
+    path = call.literal(call.args[0], "the file")
+    if not re.fullmatch(r"(?:.*/)?\.?v?env[\w.-]*/bin/activate(?:\.sh)?", path):
+        raise call.refuse("only the activate script of a virtual environment may be sourced.")
+    call.context.paths.project_file(path, call.cwd)
+
+
+def _test(call: Call) -> None:
+    """Refuse what bash evaluates behind our back in `test -v` and in arithmetic operands."""
+    texts = [word.text for word in call.args]
+    for word in call.args:
+        for text in word.choices or ():
+            if re.search(r"\w\[[^\]]*[$`]", text):
+                raise call.refuse(f"{text}: subscripts with expansions are not allowed.")
+    for index, text in enumerate(texts):
+        if text == "-v" and index + 1 < len(texts):
+            name = texts[index + 1]
+            if name is None or not _TARGET.fullmatch(name):
+                raise call.refuse("-v needs a plain variable name.")
+        if text in _FILE_TESTS and index + 1 < len(texts) and texts[index + 1] is not None:
+            _tested_path(call, str(texts[index + 1]))
+
+
+_FILE_TESTS = frozenset("-e -f -d -r -s -x -L -h -w".split())
+
+
+def _tested_path(call: Call, path: str) -> None:
+    """Asking whether a credential file exists is refused like reading it."""
+    if path.startswith(("/proc", "~", "/etc")):
+        try:
+            call.context.paths.read(path, call.cwd)
+        except RefusedError as error:
+            raise call.refuse(error.reason) from error
+
+
+VALIDATORS = {
+    "noop": _noop,
+    "printf": _printf,
+    "names": _names,
+    "set": _set,
+    "cd": _cd,
+    "trap": _trap,
+    "source": _source,
+    "test": _test,
+}

@@ -1,0 +1,111 @@
+"""cp, mv, ln, chmod, mktemp: what is written is the last operand or the -t folder."""
+
+import os
+import re
+
+from runner.security.context import Call
+from runner.security.kinds import check
+from runner.security.shell.facts import Word
+
+
+def _copy(call: Call) -> None:
+    sources, target = _ends(call)
+    if target is not None:
+        check(call, "write", target, "the target")
+        for word in sources:
+            _lands(call, target, word)
+    recursive = call.parsed.has("-r", "-R", "-a", "--recursive", "--archive")
+    for word in sources:
+        check(call, "tree" if recursive else "read", word, "the source")
+        for text in word.choices or ():
+            _readable_only(call, text)
+    if call.rule.name == "install" and call.parsed.has("-d"):
+        for word in call.parsed.operands:
+            check(call, "write", word, "the folder")
+
+
+def _ends(call: Call) -> tuple[list[Word], Word | None]:
+    operands = list(call.parsed.operands)
+    folders = call.parsed.values("-t", "--target-directory")
+    if folders:
+        return operands, folders[-1]
+    if call.rule.name == "install" and call.parsed.has("-d"):
+        return operands, None
+    if len(operands) < 2:
+        raise call.refuse("needs a source and a target.")
+    return operands[:-1], operands[-1]
+
+
+def _lands(call: Call, target: Word, source: Word) -> None:
+    """Check where a source ends up below the target: the name it keeps must be allowed too."""
+    folder = target.text or target.prefix
+    if source.choices is None and not source.prefix.startswith("/dev/fd/"):
+        raise call.refuse(f"name what is copied; {source.source} is not known.")
+    for text in source.choices or ():
+        name = text.rstrip("/").rpartition("/")[2]
+        if name in (".", "..", "") or (not source.glob and text.rstrip("/").endswith(("/.", "/.."))):
+            if _is_root(call, folder):
+                raise call.refuse(
+                    "copying a whole folder over the project could replace protected files. "
+                    "Name what is copied."
+                )
+        elif source.glob:
+            check(call, "write", Word((os.path.join(folder, name),), glob=True, source=text), "the target")  # noqa: PTH118
+        else:
+            check(call, "write", Word.literal(os.path.join(folder, name)), "the target")  # noqa: PTH118
+
+
+def _is_root(call: Call, folder: str) -> bool:
+    return call.context.paths.absolute(folder, call.cwd) == call.context.paths.project
+
+
+def _readable_only(call: Call, text: str) -> None:
+    real = call.context.paths.absolute(text, call.cwd)
+    if real is not None and real.startswith("/dev/"):
+        raise call.refuse(f"{text} is a device.")
+
+
+def _move(call: Call) -> None:
+    sources, target = _ends(call)
+    if target is not None:
+        check(call, "write", target, "the target")
+        for word in sources:
+            _lands(call, target, word)
+
+
+def _link(call: Call) -> None:
+    """The link is written; what it points to must stay in the project or /tmp as well."""
+    if not call.parsed.has("-s", "--symbolic"):
+        for word in call.parsed.operands:
+            check(call, "write", word, "the file")
+        return
+    operands = list(call.parsed.operands)
+    if not operands:
+        raise call.refuse("needs a target.")
+    link = operands.pop() if len(operands) > 1 else Word.literal("./link")
+    check(call, "write", link, "the link")
+    folder = os.path.dirname(call.literal(link, "the link"))  # noqa: PTH120
+    for word in operands:
+        text = call.literal(word, "the target")
+        pointed = text if text.startswith(("/", "~")) else os.path.join(folder, text)  # noqa: PTH118
+        call.context.paths.refuse_guarded(pointed, text)
+        check(call, "project", Word.literal(pointed), "the target")
+
+
+def _chmod(call: Call) -> None:
+    for word in call.parsed.operands[:1]:
+        mode = call.literal(word, "the mode")
+        if re.search(r"[2367]$", mode) and mode.isdecimal():
+            raise call.refuse(f"{mode} lets everyone write.")
+        if re.search(r"(?:^|,)[ga]*o[go]*[+=][rx]*w|(?:^|,)a[+=][rx]*w", mode):
+            raise call.refuse(f"{mode} lets everyone write.")
+
+
+def _mktemp(call: Call) -> None:
+    if not call.parsed.operands or call.parsed.has("-t", "--tmpdir", "-p"):
+        for word in call.parsed.operands:
+            if "/" in (word.text or "/"):
+                raise call.refuse("name a template without a folder.")
+
+
+VALIDATORS = {"copy": _copy, "move": _move, "link": _link, "chmod": _chmod, "mktemp": _mktemp}

@@ -1,0 +1,143 @@
+"""find and xargs: which files are looked at, and what is run with them."""
+
+from runner.security.context import Call
+from runner.security.kinds import check
+from runner.security.shell.facts import Word
+
+_FLAGS = frozenset(
+    """-print -print0 -ls -prune -quit -empty -nouser -nogroup -readable -writable -executable -true -false
+    -depth -d -mount -xdev -daystart -follow -noleaf -ignore_readdir_race -not -a -and -o -or -nowarn -warn ! ( ) ,""".split()
+)
+_VALUES = frozenset(
+    """-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin -atime
+    -amin -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -regextype -printf -used -newermt -newerat -newerct -fstype""".split()
+)
+_FILES = frozenset("-newer -anewer -cnewer -samefile".split())
+_EXECUTES = frozenset({"-exec", "-execdir"})
+_START_FLAGS = frozenset({"-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3"})
+_FOUND = Word(None, source="{}")
+
+
+def _find(call: Call) -> None:
+    words = list(call.args)
+    starts: list[Word] = []
+    while words and words[0].text in _START_FLAGS:
+        words.pop(0)
+    while words and not _is_expression(words[0]):
+        starts.append(_start(call, words.pop(0)))
+    while words:
+        _primary(call, words, starts)
+
+
+def _is_expression(word: Word) -> bool:
+    text = word.choices[0] if word.choices else word.prefix
+    return text.startswith("-") or text in ("(", ")", "!", ",")
+
+
+def _start(call: Call, word: Word) -> Word:
+    if word.choices is None and not word.prefix and not word.numeric:
+        raise call.refuse(f"{word.source} could turn into an expression. Write the folder out.")
+    check(call, "tree", word, "the folder")
+    return word
+
+
+def _primary(call: Call, words: list[Word], starts: list[Word]) -> None:
+    word = words.pop(0)
+    if word.glob:
+        raise call.refuse(f"quote {word.source}; the shell would expand it.")
+    name = call.literal(word, "the expression")
+    if name in _FLAGS:
+        return
+    if name in _VALUES or name in _FILES:
+        if not words:
+            raise call.refuse(f"{name} needs a value.")
+        value = words.pop(0)
+        if value.splits and not value.numeric:
+            raise call.refuse(f"quote {value.source}.")
+        if value.glob:
+            raise call.refuse(f"quote {value.source}; the shell would expand it.")
+        if name in _FILES:
+            check(call, "read", value, name)
+        elif name in ("-name", "-iname", "-path"):
+            call.context.paths.read(value.text or value.prefix, call.cwd)
+        return
+    if name in _EXECUTES:
+        _execute(call, words, starts)
+    elif name == "-delete":
+        _delete(call, starts)
+    else:
+        raise call.refuse(
+            f"{name} is not allowed. Use -name, -path, -type, -size, -mtime, -maxdepth, -prune, "
+            "-print, or -exec with an allowed command."
+        )
+
+
+def _execute(call: Call, words: list[Word], starts: list[Word]) -> None:
+    inner: list[Word] = []
+    while words:
+        word = words.pop(0)
+        if word.text == ";" or (word.text == "+" and inner and inner[-1].text == "{}"):
+            break
+        inner.append(word)
+    else:
+        raise call.refuse("-exec must end with \\; or +.")
+    if not inner or "{}" in (inner[0].text or "{}"):
+        raise call.refuse("-exec needs a command written out.")
+    found = _found_below(starts)
+    call.judge_inner(tuple(_fill(word, found) for word in inner))
+
+
+def _found_below(starts: list[Word]) -> Word:
+    """What {} certainly begins with: find's results begin with the folder it was given."""
+    if len(starts) == 1 and starts[0].text and not starts[0].text.startswith("-"):
+        return Word(None, prefix=starts[0].text.rstrip("/") + "/", source="{}")
+    return Word(None, prefix="./", source="{}") if not starts else _FOUND
+
+
+def _fill(word: Word, found: Word) -> Word:
+    if word.text == "{}":
+        return found
+    if word.text and "{}" in word.text:
+        before = word.text.partition("{}")[0]
+        return Word(None, prefix=before + (found.prefix if not before else ""), source=word.text)
+    return word
+
+
+def _delete(call: Call, starts: list[Word]) -> None:
+    call.run_only("-delete")
+    if not call.context.settings.allow_destructive:
+        raise call.refuse("-delete needs --allow-destructive. Leave the files.")
+    if not starts:
+        raise call.refuse("-delete needs a folder below the project to search.")
+    for word in starts:
+        text = call.literal(word, "the folder")
+        if text.strip("./") == "":
+            raise call.refuse("-delete must name a folder below the project.")
+        check(call, "remove", word, "the folder")
+
+
+def _xargs(call: Call) -> None:
+    """Judge what xargs runs with unknown words added; the wrapper's own check covers the rest."""
+    inner = call.parsed.operands
+    if not inner:
+        return
+    replaced = [value.text for value in call.parsed.values("-I")]
+    if replaced:
+        marker = replaced[-1]
+        if not marker or marker in (inner[0].text or ""):
+            raise call.refuse("-I needs a plain marker that is not the command.")
+        words = tuple(_replace(word, marker) for word in inner)
+    else:
+        words = (*inner, Word(None, splits=True, source="(xargs)"))
+    call.judge_inner(words)
+
+
+def _replace(word: Word, marker: str) -> Word:
+    text = word.text
+    if text is None or marker not in text:
+        return word
+    return Word(None, prefix=text.partition(marker)[0], source=text)
+
+
+
+VALIDATORS = {"find": _find, "xargs": _xargs}

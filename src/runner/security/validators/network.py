@@ -1,0 +1,88 @@
+"""curl and its like: this machine only, and no hidden reading of files."""
+
+import re
+
+from runner.security.context import Call
+from runner.security.kinds import check, check_url
+from runner.security.shell.facts import Word
+
+_SENDS = ("-d", "--data", "--data-binary", "--data-ascii", "--json", "--data-urlencode")
+_FILE_VALUE = re.compile(r"(?:[^=@]*=)?[@<](?P<path>.*)", re.DOTALL)
+
+
+def _curl(call: Call) -> None:
+    if call.parsed.has("-L", "--location") and not call.parsed.has("--max-redirs"):
+        raise call.refuse("following redirects could leave this machine. Leave out -L.")
+    urls = [*call.parsed.operands, *call.parsed.values("--url")]
+    if not urls:
+        raise call.refuse("needs an address on localhost.")
+    for word in urls:
+        for text in word.choices or ():
+            if re.search(r"[{}]|\[(?!::1\])", text) and not call.parsed.has("-g", "--globoff"):
+                raise call.refuse(f"{text}: patterns in addresses are not allowed.")
+    for value in call.parsed.values(*_SENDS):
+        if not call.parsed.has("--data-raw"):
+            _sent(call, value)
+    for value in call.parsed.values("-F", "--form"):
+        _sent(call, value)
+    for value in call.parsed.values("-H", "--header", "-b", "--cookie", "-w", "--write-out"):
+        _plain(call, value)
+
+
+def _sent(call: Call, value: Word) -> None:
+    """`-d @file` sends a file: only files of the project and /tmp."""
+    for text in value.choices or (value.prefix,):
+        match = _FILE_VALUE.match(text)
+        if match is None or (match.start("path") and text[0] not in "@<" and "=" not in text):
+            continue
+        if text[0] not in "@<" and not call.parsed.has("-F", "--form", "--data-urlencode"):
+            continue
+        path = match["path"].partition(";")[0]
+        if path != "-":
+            call.context.paths.read(path, call.cwd)
+            _in_reach(call, path)
+
+
+def _in_reach(call: Call, path: str) -> None:
+    real = call.context.paths.absolute(path, call.cwd)
+    paths = call.context.paths
+    if real is None or not (paths.inside(real) or paths.in_scratch(real)):
+        raise call.refuse(f"{path} is not in the project or under /tmp.")
+
+
+def _plain(call: Call, value: Word) -> None:
+    for text in value.choices or (value.prefix,):
+        if text.startswith("@") or "%output{" in text:
+            raise call.refuse(f"{text}: reading or writing files this way is not allowed.")
+    if value.choices is None and not value.prefix and not value.numeric:
+        raise call.refuse(f"write the beginning of {value.source} out.")
+
+
+def _wget(call: Call) -> None:
+    if not (call.parsed.has("--spider", "-O", "--output-document")):
+        raise call.refuse("name the file with -O, or use curl.")
+    if not call.parsed.operands:
+        raise call.refuse("needs an address on localhost.")
+
+
+def _httpie(call: Call) -> None:
+    words = list(call.parsed.operands)
+    if words and re.fullmatch(r"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS", words[0].text or ""):
+        words.pop(0)
+    if not words:
+        raise call.refuse("needs an address on localhost.")
+    text = words[0].text or words[0].prefix
+    check_url(call, Word.literal("localhost" + text) if text.startswith(":") else words[0])
+    for word in words[1:]:
+        if "@" in (word.text or "@"):
+            raise call.refuse("sending files is not allowed.")
+
+
+def _nc(call: Call) -> None:
+    if not call.parsed.has("-z"):
+        raise call.refuse("only nc -z, which asks whether a port is open, is allowed.")
+    for word in call.parsed.operands[1:]:
+        check(call, "number", word, "the port")
+
+
+VALIDATORS = {"curl": _curl, "wget": _wget, "httpie": _httpie, "nc": _nc}

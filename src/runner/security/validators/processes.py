@@ -1,0 +1,118 @@
+"""Processes: only those that the session started may be ended, and lists show no environment."""
+
+import re
+
+from runner.security.context import Call
+from runner.security.shell.facts import Word
+
+_SIGNAL = re.compile(r"-(?:SIG)?(?:TERM|INT|HUP|KILL|QUIT|USR1|USR2|STOP|CONT|0|1|2|3|9|10|12|15)")
+_PID_SOURCE = re.compile(
+    r"\"?(?:\$\((?:lsof|pgrep|jobs|fuser -n|pidof|cat [\w./-]+\.pid|cat [\w./-]*pid[\w./-]*|ss|ps)\b[^;&`]*\)"
+    r"|`(?:lsof|pgrep|jobs|cat [\w./-]+\.pid)\b[^;&`]*`|\$!|\$\{!\})\"?"
+)
+_PIDS_VARIABLE = re.compile(r"\"?\$\{?\w*(?:PID|pid)\w*\}?\"?")
+_PS = re.compile(r"-?(?:[aufxlHjLTcAdefFwC]|ux)+|-?[afuxlwejH]+")
+# What development servers and test runners are called (seed 001: pkill targets).
+_TARGETS = frozenset(
+    """node npm npx yarn pnpm bun bunx deno vite next nuxt webpack webpack-dev-server esbuild tsc tsx ts-node nodemon
+    vitest jest playwright chromium chrome firefox http-server serve live-server storybook parcel rollup turbo astro remix
+    python python3 flask django uvicorn gunicorn hypercorn celery pytest streamlit jupyter manage.py
+    ruby rails puma rackup sidekiq rake unicorn webrick foreman go air dlv cargo rustc php artisan
+    java gradle mvn dotnet make redis-server postgres esbuild server dev.sh main app""".split()
+)
+_ALWAYS = frozenset("claude codex runner autonoe bash sh zsh init systemd sshd bwrap login tmux screen".split())
+
+
+def _kill(call: Call) -> None:
+    words = list(call.args)
+    if words and words[0].text in ("-l", "-L") and len(words) <= 2:
+        return
+    while words and (words[0].text or "").startswith("-"):
+        text = words.pop(0).text or ""
+        if text in ("-s", "-n") and words:
+            if not _SIGNAL.fullmatch("-" + call.literal(words.pop(0), "the signal")):
+                raise call.refuse("this signal is not allowed.")
+        elif text == "--":
+            break
+        elif not _SIGNAL.fullmatch(text):
+            raise call.refuse(f"{text} is not an allowed signal or process.")
+    if not words:
+        raise call.refuse("needs a process id.")
+    for word in words:
+        _process(call, word)
+
+
+def _process(call: Call, word: Word) -> None:
+    if word.text is not None:
+        text = word.text
+        if re.fullmatch(r"%[\w%+-]*", text) or (text.isdecimal() and int(text) > 1):
+            return
+        raise call.refuse(f"{text} is not a process that this session started.")
+    if "PPID" in word.source or re.search(r"\$\$(?!\w)", word.source):
+        raise call.refuse(f"{word.source} is not a process that this session started.")
+    signed = getattr(word, "signed", False)
+    if word.choices:
+        for choice in word.choices:
+            _process(call, Word.literal(choice))
+    elif not (
+        (word.numeric and not signed)
+        or _PID_SOURCE.fullmatch(word.source)
+        or (_PIDS_VARIABLE.fullmatch(word.source) and "PPID" not in word.source)
+    ):
+        raise call.refuse(f"{word.source} is not known to be a process id. Use %1, $! or a number.")
+
+
+def _pkill(call: Call) -> None:
+    if not call.parsed.operands:
+        raise call.refuse("needs the name of a process.")
+    call.run_only("ending processes") if call.context.mode == "sync" else None
+    for word in call.parsed.operands:
+        pattern = call.literal(word, "the name")
+        first = pattern.strip("^$").split()
+        name = first[0].rpartition("/")[2] if first else ""
+        allowed = _TARGETS | call.context.settings.pkill_targets
+        words = {part.rpartition("/")[2] for part in first}
+        if words & _ALWAYS or not re.fullmatch(r"\^?[\w./:@ =-]+\$?", pattern):
+            raise call.refuse(f"{pattern} is not an allowed target.")
+        if name not in allowed and not re.fullmatch(r"[\w./-]+\.(?:js|ts|mjs|cjs|py|rb|php|sh)", name):
+            raise call.refuse(
+                f"{name} is not an allowed target. Allowed are development servers such as node, "
+                "vite or uvicorn; others come from allowPkillTargets in agent.json."
+            )
+
+
+def _ps(call: Call) -> None:
+    """ps without the `e` that shows environments (BSD style, and after -)."""
+    words = list(call.args)
+    while words:
+        text = words.pop(0).text
+        if text in ("-o", "-O", "-p", "-C", "-u", "-U", "-t", "-g", "--ppid", "--pid", "--format", "-q"):
+            if not words:
+                raise call.refuse(f"{text} needs a value.")
+            value = words.pop(0)
+            if value.splits and not value.numeric:
+                raise call.refuse("quote the value.")
+            if text in ("-o", "-O", "--format") and "environ" in (value.text or value.source):
+                raise call.refuse("environments hold credentials.")
+        elif text is None:
+            if words or call.args[-1].text is not None:
+                raise call.refuse("write the options out.")
+        elif text.startswith("-"):
+            if not re.fullmatch(r"-[efFlaAxdHjwT]+[pouU]?|--(?:no-headers?|forest|sort=[\w%,+-]+|pid=\d+|ppid=\d+|headers)|-[aux]{2,4}w*|-o[\w,=%]+|-p\d+", text):
+                raise call.refuse(f"the option {text} is not allowed.")
+            if text.endswith(("p", "o", "U")) and words and not text.startswith("--"):
+                words.pop(0)
+        elif text.isdecimal():
+            continue
+        elif not re.fullmatch(r"[auxwfjlhHT]+", text):
+            raise call.refuse(f"{text}: e would show environments. Use ps aux or ps -ef.")
+
+
+def _top(call: Call) -> None:
+    if not call.parsed.has("-b", "-l"):
+        raise call.refuse("without -b -n 1 it never ends.")
+    if call.parsed.has("-b") and not call.parsed.has("-n"):
+        raise call.refuse("add -n 1.")
+
+
+VALIDATORS = {"kill": _kill, "pkill": _pkill, "ps": _ps, "top": _top}

@@ -1,0 +1,202 @@
+"""node, and the scripts of package.json that npm, pnpm, yarn and bun run."""
+
+import re
+from dataclasses import replace
+
+from runner.security.context import Call
+from runner.security.kinds import check
+from runner.security.programs import check_own_script
+from runner.security.refusal import RefusedError
+from runner.security.shell.facts import Word
+from runner.security.validators.inline import check_inline, check_stdin, require_literal
+from runner.security.validators.packages import package_json
+from runner.security.validators.python import protect
+
+_FLAGS = re.compile(
+    r"--(?:test|test-only|watch|no-warnings|enable-source-maps|experimental-[\w-]+|trace-[\w-]+|expose-gc|check|harmony[\w-]*"
+    r"|test-(?:name-pattern|reporter|concurrency|timeout|skip-pattern|coverage-[\w-]+|shard)=[\w .:/^$|*()-]+|max-old-space-size=\d+"
+    r"|stack-trace-limit=\d+|unhandled-rejections=\w+|input-type=\w+|no-deprecation|throw-deprecation|use-strict|test-force-exit|strip-types|preserve-symlinks)|-c"
+)
+_IMPORTS = frozenset({"tsx", "tsx/esm", "tsx/cjs", "ts-node/register", "ts-node/esm", "dotenv/config", "source-map-support/register", "@swc-node/register"})
+_SCRIPT = re.compile(r".*\.(?:[cm]?[jt]sx?)|\.|\.{0,2}/?[\w./@-]+")
+
+
+def _node(call: Call) -> None:
+    words = list(call.args)
+    tests = False
+    while words:
+        word = words.pop(0)
+        text = word.text
+        if text is None or not text.startswith("-"):
+            _file(call, word, words, tests=tests)
+            return
+        tests = tests or text == "--test"
+        if text in ("-e", "-p", "-pe", "--eval", "--print") or re.match(r"--(?:eval|print)=", text):
+            _inline(call, text, words)
+            return
+        if text == "-":
+            check_stdin(call, "node")
+            return
+        if text in ("--import", "--require", "-r", "--loader", "--experimental-loader"):
+            _import(call, call.literal(words.pop(0), text) if words else "")
+        elif re.match(r"--(?:import|require|loader)=", text):
+            _import(call, text.partition("=")[2])
+        elif text in ("--env-file", "--test-name-pattern", "--test-reporter", "--exec", "--ext", "-w", "--tsconfig", "--project", "-P"):
+            _valued(call, text, words)
+        elif text.startswith("--env-file="):
+            check(call, "project", Word.literal(text.partition("=")[2]), "--env-file")
+        elif text in ("watch",) or not _FLAGS.fullmatch(text):
+            raise call.refuse(f"the option {text} is not allowed.")
+    if tests:
+        return
+    if call.command.stdin is None and not call.command.piped:
+        raise call.refuse("needs a script.")
+    check_stdin(call, "node")
+
+
+def _valued(call: Call, name: str, words: list[Word]) -> None:
+    value = words.pop(0) if words else None
+    if value is None:
+        raise call.refuse(f"{name} needs a value.")
+    if name in ("--env-file", "--tsconfig", "--project", "-P", "-w"):
+        check(call, "project", value, name)
+    elif name == "--exec":
+        raise call.refuse("--exec is not allowed.")
+    elif value.splits and not value.numeric:
+        raise call.refuse(f"quote {value.source}.")
+
+
+def _inline(call: Call, option: str, words: list[Word]) -> None:
+    if call.rule.data.get("inline") == "no":
+        raise call.refuse("inline code is for node alone.")
+    code = Word.literal(option.partition("=")[2]) if "=" in option else (words.pop(0) if words else None)
+    check_inline(call, "node", require_literal(call, code))
+    for word in words:
+        if (word.text or "-").startswith("-") and word.text not in ("--", None) and not re.fullmatch(r"--[\w-]+", word.text or ""):
+            raise call.refuse(f"{word.source} is not allowed after inline code.")
+        if (word.text or "").startswith(("--require", "--import", "--loader", "-r")):
+            raise call.refuse(f"{word.text} is not allowed.")
+
+
+def _import(call: Call, name: str) -> None:
+    if name not in _IMPORTS:
+        if not name.startswith("./"):
+            raise call.refuse(f"{name} must not be loaded.")
+        check(call, "project", Word.literal(name), "the module")
+
+
+def _file(call: Call, word: Word, rest: list[Word], *, tests: bool) -> None:
+    if word.text == "watch" and call.rule.name == "tsx" and rest:
+        word, rest = rest[0], rest[1:]
+    if word.text == "inspect":
+        raise call.refuse("debugging is not allowed.")
+    if word.text is None:
+        check(call, "project", word, "the script")
+        if call.context.mode == "sync" and not tests:
+            raise call.refuse(f"{word.source} is not known to be a test.")
+    elif tests or call.parsed.has("--check"):
+        check(call, "project", word, "the test")
+    elif not _SCRIPT.fullmatch(word.text):
+        raise call.refuse(f"{word.text} is not a script of the project.")
+    elif "--check" not in {w.text for w in call.args} and "-c" not in {w.text for w in call.args}:
+        check_own_script(call.context, word.text, call.cwd)
+    else:
+        check(call, "project", word, "the script")
+    protect(call, rest)
+
+
+def script_allowed(call: Call, name: str) -> bool:
+    """Whether a script of package.json may run: by name, or in run because it is defined."""
+    lists = call.context.rules.lists
+    if not re.fullmatch(r"[\w:.@/-]+", name):
+        return False
+    if re.fullmatch(lists["npm-scripts-sync"], name, re.VERBOSE):
+        return True
+    if call.context.mode == "sync":
+        return False
+    if re.fullmatch(lists["npm-scripts-run"], name, re.VERBOSE):
+        return True
+    defined = package_json(call).get("scripts")
+    return isinstance(defined, dict) and name in defined
+
+
+def _script_run(call: Call) -> None:
+    operands = list(call.parsed.operands)
+    while operands and operands[0].text in ("--silent", "-s", "--if-present", "--recursive", "-r", "--parallel", "--stream"):
+        operands.pop(0)
+    if not operands:
+        if call.rule.data.get("bare") == "ok":
+            return
+        raise call.refuse("needs the name of a script.")
+    name = call.literal(operands[0], "the script")
+    if _is_tool(call, name):
+        call.judge_inner(tuple(operands))
+        return
+    if call.rule.data.get("files") == "ok" and re.fullmatch(r"(?:\./)?[\w./-]+\.(?:[cm]?[jt]sx?)", name):
+        check_own_script(call.context, name, call.cwd)
+        protect(call, operands[1:])
+        return
+    if not script_allowed(call, name):
+        raise call.refuse(
+            f"the script {name} is not defined in package.json, or not allowed in a "
+            f"{call.context.mode} session. Use test, lint, build or another script of the project."
+        )
+    _arguments(call, name, operands[1:])
+
+
+def _is_tool(call: Call, name: str) -> bool:
+    """Whether `yarn NAME` or `pnpm NAME` means a tool of the node profile."""
+    rule = call.context.rules.commands.get(name)
+    manager = call.rule.name.partition(" ")[0] in ("yarn", "pnpm", "bun")
+    lists = call.context.rules.lists
+    script = re.fullmatch(lists["npm-scripts-sync"], name, re.VERBOSE)
+    known = ("vitest", "jest", "eslint", "prettier", "tsc", "playwright", "cypress", "mocha", "stylelint")
+    return bool(rule and rule.profile == "node" and manager and (not script or name in known) and name not in _MANAGERS)
+
+
+_MANAGERS = frozenset("npm npx pnpm yarn node nodejs bun bunx corepack serve storybook tap".split())
+
+
+def _script_args(call: Call) -> None:
+    _arguments(call, call.rule.name.rpartition(" ")[2], list(call.parsed.operands))
+
+
+def _arguments(call: Call, script: str, words: list[Word]) -> None:
+    """What a script passes on to its tool: options that test runners and linters share."""
+    if words and words[0].text == "--":
+        words = words[1:]
+    words = [word for word in words if word.text != "--"]
+    if call.context.mode == "run" and script in ("start", "dev", "serve", "preview", "seed", "migrate", "cli"):
+        for word in words:
+            if word.splits and not word.numeric:
+                raise call.refuse(f"quote {word.source}.")
+    rule = call.context.rules.commands["script arguments"]
+    shown = replace(rule, name=f"{call.rule.name} {script}")
+    from runner.security.commands import judge_by_rule  # noqa: PLC0415
+
+    try:
+        judge_by_rule(call.context, shown, call.command, tuple(words))
+    except RefusedError as refusal:
+        raise RefusedError(refusal.rule, f"{call.rule.name}: {refusal.reason}") from refusal
+
+
+def _script_names(call: Call) -> None:
+    for word in call.parsed.operands:
+        name = call.literal(word, "the script").rstrip("*")
+        if not script_allowed(call, name.rstrip(":")):
+            raise call.refuse(f"the script {name} is not allowed.")
+
+
+def _yarn_workspace(call: Call) -> None:
+    if len(call.args) < 2:
+        raise call.refuse("needs a workspace and a script.")
+    call.judge_inner((Word.literal("yarn"), *call.args[1:]))
+
+
+VALIDATORS = {
+    "node": _node,
+    "script-run": _script_run,
+    "script-args": _script_args,
+    "script-names": _script_names,
+    "yarn-workspace": _yarn_workspace,
+}
