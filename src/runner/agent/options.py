@@ -39,6 +39,7 @@ class AgentSettings:
         environment: variables set for the agent over the inherited ones.
         permission_rules: the user's additional SDK permission rules (agent.json).
         mcp_servers: the user's own MCP servers (agent.json).
+        extra_tools: the user's additional tools (agent.json).
     """
 
     project_dir: Path
@@ -46,6 +47,7 @@ class AgentSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     permission_rules: tuple[str, ...] = ()
     mcp_servers: Mapping[str, Any] = field(default_factory=dict)
+    extra_tools: tuple[str, ...] = ()
 
 
 def session_options(

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from runner import __version__
+from runner.cli.check import HELP as CHECK_HELP
+from runner.cli.check import check
 from runner.cli.demo import HELP as DEMO_HELP
 from runner.cli.demo import demo
 from runner.cli.init import HELP as INIT_HELP
@@ -50,6 +52,7 @@ def _main(
 app.command(help=INIT_HELP)(init)
 app.command(help=RUN_HELP)(run)
 app.command(help=DEMO_HELP)(demo)
+app.command(help=CHECK_HELP)(check)
 
 
 def invoke(arguments: Sequence[str]) -> int:

@@ -12,6 +12,7 @@ from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent
 from runner.cli.signals import stop_on_signal
+from runner.config.agent_file import load_agent_file
 from runner.config.instructions import instruction_text
 from runner.config.run_options import RunOptions
 from runner.deliverables.model import Counts
@@ -33,7 +34,6 @@ from runner.loop.run_lock import run_lock
 from runner.loop.termination import Limits
 from runner.marker import Instruction
 from runner.security.decision import Decision
-from runner.security.settings import PolicySettings
 from runner.security.tools import judge_tool
 
 
@@ -69,25 +69,18 @@ def perform(job: Job, sink: RunSink) -> RunResult:
     with run_lock(job.project_dir):
         sink(RunStarted(__version__, job.message, startup_facts(job)))
         try:
-            return anyio.run(_run, job, sink, agent)
-        except RunnerError as error:
-            return _failed(job, error, sink)
-        except BaseExceptionGroup as group:
-            # Task groups wrap what was raised in them; a deliberate error is told as such.
-            error = _first_deliberate(group)
-            if error is None:
-                raise
-            return _failed(job, error, sink)
+            result = anyio.run(_run, job, sink, agent)
+        except* RunnerError as group:
+            # Task groups wrap what is raised in them; people are told the error itself.
+            result = _failed(job, _first(group), sink)
+        return result
 
 
-def _first_deliberate(group: BaseExceptionGroup[BaseException]) -> RunnerError | None:
-    deliberate, other = group.split(RunnerError)
-    if deliberate is None or other is not None:
-        return None
-    first: BaseException = deliberate
-    while isinstance(first, BaseExceptionGroup):
+def _first(group: ExceptionGroup[RunnerError]) -> RunnerError:
+    first: RunnerError | ExceptionGroup[RunnerError] = group
+    while isinstance(first, ExceptionGroup):
         first = first.exceptions[0]
-    return first if isinstance(first, RunnerError) else None
+    return first
 
 
 def _failed(job: Job, error: RunnerError, sink: RunSink) -> RunResult:
@@ -114,7 +107,8 @@ async def _run(job: Job, sink: RunSink, agent: Path) -> RunResult:
 
 def _assemble(job: Job, sink: RunSink, agent: Path) -> Run:
     repository = StatusRepository(status_path(job.project_dir))
-    settings = PolicySettings(allow_destructive=job.options.allow_destructive)
+    config = load_agent_file(job.project_dir)
+    settings = config.policy(allow_destructive=job.options.allow_destructive)
 
     def judge(
         instruction: Instruction, offered: frozenset[str], name: str, tool_input: dict[str, Any]
@@ -139,7 +133,14 @@ def _assemble(job: Job, sink: RunSink, agent: Path) -> Run:
         _run_settings(job),
         deliverables=repository,
         factory=ClaudeAgentFactory(
-            AgentSettings(job.project_dir, agent, job.agent_environment),
+            AgentSettings(
+                job.project_dir,
+                agent,
+                job.agent_environment,
+                permission_rules=config.permissions.allow,
+                mcp_servers=config.mcpServers,
+                extra_tools=config.allowedTools,
+            ),
             judge=judge,
             make_tools=make_tools,
         ),

@@ -1,0 +1,95 @@
+"""`runner check`."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from runner.cli import options as o
+from runner.cli.help_text import help_text
+from runner.cli.inert import inert
+from runner.config.run_options import resolve_project
+
+if TYPE_CHECKING:
+    from runner.security.decision import Decision
+    from runner.security.policy import Explanation
+
+_SOURCE_LIMIT = 200
+
+HELP = help_text(
+    "Say what the policy decides about a shell command, and why.",
+    ("runner check 'npm test && git push'", "for an implementing session"),
+    ("runner check --command sync 'touch x'", "for a read-only session"),
+    ("runner check - < script.sh", "a whole script"),
+    details="Nothing is run. Exit code 0: allowed; 1: denied. An agent gets the same text.",
+)
+
+ShellText = Annotated[
+    str, typer.Argument(metavar="COMMAND", help="The shell text; - reads standard input.")
+]
+Kind = Annotated[
+    Literal["run", "sync"],
+    typer.Option(
+        "--command", help="Judge for an implementing (run) or a read-only (sync) session."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def check(
+    text: ShellText,
+    *,
+    kind: Kind = "run",
+    project_dir: o.ProjectDir = None,
+    allow_destructive: o.AllowDestructive = False,
+    as_json: AsJson = False,
+) -> None:
+    """Explain the policy's decision."""
+    from runner.config.agent_file import load_agent_file  # noqa: PLC0415
+    from runner.security.policy import explain  # noqa: PLC0415
+
+    project = resolve_project(project_dir)
+    settings = load_agent_file(project).policy(allow_destructive=allow_destructive)
+    shell = sys.stdin.read() if text == "-" else text
+    found = explain(shell, command=kind, project_dir=project, settings=settings)
+    if as_json:
+        typer.echo(json.dumps(_as_object(found)))
+    else:
+        for line in _lines(found):
+            typer.echo(line)
+    raise typer.Exit(0 if found.decision.allowed else 1)
+
+
+def _lines(found: "Explanation") -> list[str]:
+    lines = [
+        f"{_verdict(item.decision):8}{inert(item.source, _SOURCE_LIMIT)}  ({item.decision.rule})"
+        for item in found.commands
+    ]
+    decision = found.decision
+    lines.append(f"Decision: {_verdict(decision)}, by {decision.rule}")
+    if decision.reason:
+        lines.append(inert(decision.reason))
+    return lines
+
+
+def _as_object(found: "Explanation") -> dict[str, object]:
+    return {
+        "allowed": found.decision.allowed,
+        "rule": found.decision.rule,
+        "reason": found.decision.reason,
+        "commands": [
+            {
+                "source": item.source,
+                "words": list(item.words),
+                "allowed": item.decision.allowed,
+                "rule": item.decision.rule,
+                "reason": item.decision.reason,
+            }
+            for item in found.commands
+        ],
+    }
+
+
+def _verdict(decision: "Decision") -> str:
+    return "allowed" if decision.allowed else "denied"
