@@ -4,7 +4,7 @@ The SDK's `subtype="success"` says nothing: every API failure carries it too, so
 is looked at first.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runner.loop.events import SessionOutcome, SessionResult
@@ -77,6 +77,16 @@ def crashed(reason: str, tail: SessionTail) -> SessionResult:
     said = f" It last wrote: {tail.stderr[-1]}" if tail.stderr else ""
     return SessionResult(
         outcome=SessionOutcome.CRASHED, text=tail.last_text, error=f"{reason}{said}"
+    )
+
+
+def interrupted(result: SessionResult) -> SessionResult:
+    """Return the result of a session that was asked to stop and then ended in any way."""
+    return replace(
+        result,
+        outcome=SessionOutcome.INTERRUPTED,
+        error=_MESSAGES[SessionOutcome.INTERRUPTED],
+        fatal=False,
     )
 
 

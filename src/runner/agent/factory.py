@@ -53,9 +53,10 @@ class ClaudeAgentFactory:
         # The import costs a second of CPU; in a thread it overlaps with the process start.
         await anyio.to_thread.run_sync(_import_sdk)
         process = AgentProcess(self._wrap(plan.instruction, [str(self._settings.agent_binary)]))
-        tools, slot, stderr = self._make_tools(plan.instruction), SinkSlot(), StderrTail()
-        client = self._client(plan, process, tools, slot, stderr)
+        slot, stderr = SinkSlot(), StderrTail()
         try:
+            tools = self._make_tools(plan.instruction)
+            client = self._client(plan, process, tools, slot, stderr)
             with anyio.fail_after(CONNECT_TIMEOUT_SECONDS):
                 await client.connect()
         except BaseException as error:
