@@ -17,6 +17,7 @@ _UNAUTHORIZED = 401
 _FORBIDDEN = 403
 _NOT_FOUND = 404
 _TOO_MANY = 429
+_NO_QUOTA = "not your usage limit"
 _REFUSED_KEY = "The API refused the key"
 _KEY_HELP = "check ANTHROPIC_API_KEY, or log in with `claude`, and run again"
 _ABORTED = frozenset({"aborted_streaming", "aborted_tools"})
@@ -103,8 +104,11 @@ def _outcome(message: "ResultMessage", tail: SessionTail) -> SessionOutcome:
 
 
 def _is_quota(message: "ResultMessage", tail: SessionTail) -> bool:
-    if is_quota_text(message.result or ""):
+    said = message.result or ""
+    if is_quota_text(said):
         return message.api_error_status in (None, _TOO_MANY)
+    if _NO_QUOTA in said:
+        return False
     return message.api_error_status == _TOO_MANY and _resets_at(tail) is not None
 
 

@@ -1,5 +1,6 @@
 """Make agent sessions: launcher, hooks, tools and client put together."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,10 @@ class ClaudeAgentFactory:
 
 def _import_sdk() -> None:
     import claude_agent_sdk  # noqa: F401, PLC0415
+
+    # What it would print of a lost process goes into the session's result instead; without
+    # a handler of its own, Python would write it across the terminal.
+    logging.getLogger("claude_agent_sdk").addHandler(logging.NullHandler())
 
 
 def _start_error(error: Exception, stderr: StderrTail) -> AgentStartError:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _STDERR_LINES = 20
 _INTERRUPT_SECONDS = 1.0
+_LEAVE_SECONDS = 0.5
 _END_SECONDS = 2.0
 _UNAUTHORIZED = 401
 
@@ -115,12 +116,19 @@ class ClaudeSession:
             return
         self._closed = True
         with anyio.CancelScope(shield=True):
-            if self._in_turn:
-                self._process.terminate()
-            # A client whose process died has nothing left to disconnect from.
-            with suppress(Exception):
-                await self._client.disconnect()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._hurry)
+                # A client whose process died has nothing left to disconnect from.
+                with suppress(Exception):
+                    await self._client.disconnect()
+                tasks.cancel_scope.cancel()
             await self._process.end(within_seconds=_END_SECONDS)
+
+    async def _hurry(self) -> None:
+        """End a process that would make us wait: one in mid-turn, or with background work."""
+        if not self._in_turn:
+            await anyio.sleep(_LEAVE_SECONDS)
+        self._process.terminate()
 
     async def _converse(self, prompt: str) -> SessionResult:
         async with aclosing(self._messages(prompt)) as messages:
@@ -137,7 +145,7 @@ class ClaudeSession:
             async for message in self._client.receive_response():
                 yield message
         except Exception as error:  # noqa: BLE001 - the SDK raises bare Exception for a broken stream
-            self._broken = f"The agent process failed: {error}."
+            self._broken = f"The agent process failed: {_first_line(error)}."
 
     def _take(self, message: "Message") -> SessionResult | None:
         from claude_agent_sdk import RateLimitEvent, ResultMessage  # noqa: PLC0415
@@ -157,3 +165,7 @@ class ClaudeSession:
 
     def _tail(self) -> SessionTail:
         return SessionTail(self._last_text, self._rate_limit, self._stderr.lines)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
