@@ -41,6 +41,7 @@ on_linux = pytest.mark.skipif(not ON_LINUX, reason=LINUX_REASON)
 PLACEHOLDER = "DeferredToolPlaceholder"
 BYE = Turn(text="Bye.")
 DELIVERABLE = {"id": "UI-001", "description": "A thing", "acceptanceCriteria": ["It is there"]}
+NEAR_PROTECTED = (".gitignore", ".github/workflows/test.yml", ".runner-note.md")
 CANARY_NAMES = ("hook", "local-hook", "user-hook", "server")
 
 
@@ -61,6 +62,7 @@ def tour_stage(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Stage
     (stage.project / "link").symlink_to(outside)
     (stage.project / "data.txt").write_text("data")
     (stage.project / ".git").mkdir()
+    (stage.project / "alias").symlink_to(".git")
     _set_canaries(stage)
     return stage
 
@@ -112,6 +114,8 @@ def tour(no_login: None, tour_stage: Stage, outside: Path) -> Played:
             _write(project / ".runner" / "status.json"),
             _write(project / ".git" / "config"),
             _write(project / ".claude" / "settings.json"),
+            _write(project / "alias" / "config"),
+            ("Bash", {"command": "echo x > .runner/status.json"}),
         ),
         calls(
             ("Monitor", {"command": touch, "description": "d"}),
@@ -134,6 +138,7 @@ def tour(no_login: None, tour_stage: Stage, outside: Path) -> Played:
             ("Glob", {"pattern": "data.*"}),
             ("Grep", {"pattern": "data", "path": str(project / "data.txt")}),
         ),
+        calls(*(_write(project / name) for name in NEAR_PROTECTED)),
         calls(("mcp__runner__set_status", {"deliverableId": "UI-002", "status": "passed"})),
         BYE,
     )
@@ -142,7 +147,7 @@ def tour(no_login: None, tour_stage: Stage, outside: Path) -> Played:
 
 def _answers(tour: Played, turn: int) -> list[tuple[str, bool, str]]:
     """Return the answers to the calls of a turn, counted from 0: name, is_error, text."""
-    sizes = [4, 8, 3, 13, 4, 1]
+    sizes = [4, 8, 5, 13, 4, 3, 1]
     start = sum(sizes[:turn])
     found = tour.responses()[start : start + sizes[turn]]
     return [(name, answer.is_error, answer.content) for name, answer in found]
@@ -180,10 +185,16 @@ def test_nothing_outside_the_project_is_written_or_read_whatever_the_hook_says(
 def test_protected_folders_are_not_written_whatever_the_hook_says(
     tour: Played, tour_stage: Stage
 ) -> None:
-    assert [failed for _, failed, _ in _answers(tour, 2)] == [True] * 3
+    assert [failed for _, failed, _ in _answers(tour, 2)] == [True] * 5
     assert not (tour_stage.project / ".runner" / "status.json").exists()
     assert not (tour_stage.project / ".git" / "config").exists()
     assert "touch" in (tour_stage.project / ".claude" / "settings.json").read_text()
+
+
+def test_files_that_only_look_protected_are_written(tour: Played, tour_stage: Stage) -> None:
+    assert [failed for _, failed, _ in _answers(tour, 5)] == [False] * 3
+    written = [(tour_stage.project / name).read_text() for name in NEAR_PROTECTED]
+    assert written == ["written\n"] * 3
 
 
 def test_tools_that_are_not_offered_have_no_effect(tour: Played, tour_stage: Stage) -> None:
@@ -200,7 +211,7 @@ def test_offered_tools_work_inside_the_project(tour: Played) -> None:
 
 
 def test_a_refusal_of_our_tools_arrives_as_an_error(tour: Played) -> None:
-    ((_, failed, text),) = _answers(tour, 5)
+    ((_, failed, text),) = _answers(tour, 6)
     assert failed
     assert text.startswith("AUTONOMY_WRITE_LOCK_ACTIVE")
 
