@@ -165,6 +165,12 @@ def test_what_the_program_leaves_in_the_background_ends_with_it(mark: str) -> No
     assert marked(mark) == []
 
 
+def test_what_goes_on_forking_in_the_background_ends_too(mark: str) -> None:
+    forking = "(trap '' TERM; while :; do sleep 600 & sleep 0.002; done) & sleep 0.2"
+    assert _ended(_start(AgentProcess(["/bin/sh", "-c", forking]), mark)) == 0
+    assert marked(mark) == []
+
+
 @pytest.mark.parametrize("options", [(), ("stubborn",)])
 def test_killing_the_parent_ends_the_whole_family(options: tuple[str, ...], mark: str) -> None:
     parent, launcher = _start_parent(mark, sys.executable, "-c", FAMILY, *options)

@@ -33,7 +33,8 @@ _KEEPER_GRACE_SECONDS = GRACE_SECONDS + 0.25
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_KILL_ROUND_SECONDS = 0.01
+_SWEEP_SECONDS = 5.0  # longer than it can take, unless the kernel holds on to a process
+_KILL_ROUND_SECONDS = 0.002
 _CANNOT_START = 127
 
 
@@ -169,15 +170,23 @@ def _signal(pid: int, number: int) -> None:
 
 def _end_descendants() -> None:
     """Kill and reap what the program left behind: as its subreaper, all of it is ours."""
-    deadline = time.monotonic() + GRACE_SECONDS
+    deadline = time.monotonic() + _SWEEP_SECONDS
     while time.monotonic() < deadline:
         for pid in descendants(os.getpid()):
             _signal(pid, signal.SIGKILL)
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(_KILL_ROUND_SECONDS)
-        except ChildProcessError:
+        if not _reap():
             return
+        time.sleep(_KILL_ROUND_SECONDS)
+
+
+def _reap() -> bool:
+    """Reap all children that ended; return whether any are left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def descendants(root: int) -> list[int]:
