@@ -32,7 +32,7 @@ class Instruction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PromptMarker:
-    """The identity of one prompt. Keys that do not apply are None and left out."""
+    """The identity of one prompt. Keys that do not apply are None (or "") and left out."""
 
     instruction: Instruction
     iteration: int
@@ -48,7 +48,7 @@ class PromptMarker:
         pairs = (
             f"{f.name}={_UNSAFE.sub('_', str(value))}"
             for f in fields(self)
-            if (value := getattr(self, f.name)) is not None
+            if (value := getattr(self, f.name)) not in (None, "")
         )
         return f"<!-- runner: {' '.join(pairs)} -->"
 

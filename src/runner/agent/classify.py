@@ -4,7 +4,7 @@ The SDK's `subtype="success"` says nothing: every API failure carries it too, so
 is looked at first.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runner.loop.events import SessionOutcome, SessionResult
@@ -17,6 +17,7 @@ _UNAUTHORIZED = 401
 _FORBIDDEN = 403
 _NOT_FOUND = 404
 _TOO_MANY = 429
+_NO_QUOTA = "not your usage limit"
 _REFUSED_KEY = "The API refused the key"
 _KEY_HELP = "check ANTHROPIC_API_KEY, or log in with `claude`, and run again"
 _ABORTED = frozenset({"aborted_streaming", "aborted_tools"})
@@ -80,6 +81,16 @@ def crashed(reason: str, tail: SessionTail) -> SessionResult:
     )
 
 
+def interrupted(result: SessionResult) -> SessionResult:
+    """Return the result of a session that was asked to stop and then ended in any way."""
+    return replace(
+        result,
+        outcome=SessionOutcome.INTERRUPTED,
+        error=_MESSAGES[SessionOutcome.INTERRUPTED],
+        fatal=False,
+    )
+
+
 def _outcome(message: "ResultMessage", tail: SessionTail) -> SessionOutcome:
     if message.terminal_reason in _ABORTED:
         return SessionOutcome.INTERRUPTED
@@ -93,8 +104,11 @@ def _outcome(message: "ResultMessage", tail: SessionTail) -> SessionOutcome:
 
 
 def _is_quota(message: "ResultMessage", tail: SessionTail) -> bool:
-    if is_quota_text(message.result or ""):
+    said = message.result or ""
+    if is_quota_text(said):
         return message.api_error_status in (None, _TOO_MANY)
+    if _NO_QUOTA in said:
+        return False
     return message.api_error_status == _TOO_MANY and _resets_at(tail) is not None
 
 

@@ -1,5 +1,6 @@
 """Make agent sessions: launcher, hooks, tools and client put together."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +54,10 @@ class ClaudeAgentFactory:
         # The import costs a second of CPU; in a thread it overlaps with the process start.
         await anyio.to_thread.run_sync(_import_sdk)
         process = AgentProcess(self._wrap(plan.instruction, [str(self._settings.agent_binary)]))
-        tools, slot, stderr = self._make_tools(plan.instruction), SinkSlot(), StderrTail()
-        client = self._client(plan, process, tools, slot, stderr)
+        slot, stderr = SinkSlot(), StderrTail()
         try:
+            tools = self._make_tools(plan.instruction)
+            client = self._client(plan, process, tools, slot, stderr)
             with anyio.fail_after(CONNECT_TIMEOUT_SECONDS):
                 await client.connect()
         except BaseException as error:
@@ -94,6 +96,10 @@ class ClaudeAgentFactory:
 
 def _import_sdk() -> None:
     import claude_agent_sdk  # noqa: F401, PLC0415
+
+    # What it would print of a lost process goes into the session's result instead; without
+    # a handler of its own, Python would write it across the terminal.
+    logging.getLogger("claude_agent_sdk").addHandler(logging.NullHandler())
 
 
 def _start_error(error: Exception, stderr: StderrTail) -> AgentStartError:

@@ -6,6 +6,10 @@ The agent process is started through this script, so that
 - when runner dies in any way, also by SIGKILL, the agent and everything it started die;
 - when the agent exits, what it left in the background is ended too.
 
+There are two of it, the guard and a keeper below it that starts the program, so that killing
+either leaves one that ends the rest; a single one could not be killed without setting free
+what the agent runs in the background.
+
 Usage: guard.py PID_FILE PARENT_PID PROGRAM [ARGUMENT...]; the folder of PID_FILE is removed at the end.
 
 It imports nothing but the standard library, and little of that: it is on the path between
@@ -21,10 +25,17 @@ import time
 GRACE_SECONDS = 1.0
 """How long the program may take to clean up after SIGTERM before it is killed."""
 
+KILL_SIGNAL = signal.SIGUSR1
+"""Tells the guard to end everything at once. Killing the guard is worse: see the keeper."""
+
+_KEEPER_GRACE_SECONDS = GRACE_SECONDS + 0.25
+
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_KILL_ROUND_SECONDS = 0.01
+_SWEEP_SECONDS = 5.0  # longer than it can take, unless the kernel holds on to a process
+_KILL_ROUND_SECONDS = 0.002
+_CANNOT_START = 127
 
 
 def main(argv: list[str]) -> int:
@@ -32,15 +43,38 @@ def main(argv: list[str]) -> int:
     pid_file, parent, command = argv[0], int(argv[1]), argv[2:]
     os.setsid()
     signals = _Signals()
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:
+    if not _adopt_orphans_of(parent):
         return 128 + signal.SIGTERM
     _write_pid(pid_file)
-    status = _wait(_spawn(command), signals)
+    guard = os.getpid()
+    keeper = os.fork() or os._exit(_keep(guard, command))
+    status = _wait(keeper, signals, _KEEPER_GRACE_SECONDS)
     _end_descendants()
     _remove_folder(os.path.dirname(pid_file))
     return status
+
+
+def _keep(guard: int, command: list[str]) -> int:
+    """Be the keeper: run the program and end what it leaves behind."""
+    signals = _Signals()
+    if not _adopt_orphans_of(guard):
+        return 128 + signal.SIGTERM
+    keeper = os.getpid()
+    program = os.fork() or os._exit(_exec(keeper, command))
+    status = _wait(program, signals, GRACE_SECONDS)
+    _end_descendants()
+    return status
+
+
+def _adopt_orphans_of(parent: int) -> bool:
+    """Become the reaper of all that is started below, and die with `parent`.
+
+    Returns:
+        Whether the parent is still there; when it died before, nothing would tell.
+    """
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    return os.getppid() == parent
 
 
 class _Signals:
@@ -48,15 +82,20 @@ class _Signals:
 
     def __init__(self) -> None:
         self.stop_requested = False
+        self.kill_requested = False
         self._read, write = os.pipe()
         os.set_blocking(write, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in _STOP_SIGNALS:
             signal.signal(number, self._request_stop)
+        signal.signal(KILL_SIGNAL, self._request_kill)
 
     def _request_stop(self, *_: object) -> None:
         self.stop_requested = True
+
+    def _request_kill(self, *_: object) -> None:
+        self.kill_requested = True
 
     def wait(self, seconds: float | None) -> None:
         """Return when a signal came or `seconds` have passed."""
@@ -79,31 +118,31 @@ def _write_pid(path: str) -> None:
 
 def _remove_folder(folder: str) -> None:
     """Remove the launcher's folder, which nobody else would do when runner was killed."""
-    for name in os.listdir(folder):
-        os.unlink(os.path.join(folder, name))
-    os.rmdir(folder)
-
-
-def _spawn(command: list[str]) -> int:
-    guard = os.getpid()
-    child = os.fork()
-    if child:
-        return child
     try:
-        signal.set_wakeup_fd(-1)
-        for number in (*_STOP_SIGNALS, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() == guard:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return  # runner was faster
+
+
+def _exec(keeper: int, command: list[str]) -> int:
+    """Become the program; return only when it can't be started."""
+    signal.set_wakeup_fd(-1)
+    for number in (*_STOP_SIGNALS, KILL_SIGNAL, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    try:
+        if os.getppid() == keeper:
             os.execv(command[0], command)  # noqa: S606 - no shell is the point
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]}: {error.strerror}\n")
         sys.stderr.flush()
-    os._exit(127)
+    return _CANNOT_START
 
 
-def _wait(child: int, signals: _Signals) -> int:
-    """Wait for the child; once asked to stop, end it within GRACE_SECONDS."""
+def _wait(child: int, signals: _Signals, grace_seconds: float) -> int:
+    """Wait for the child; once asked to stop, end it within `grace_seconds`."""
     deadline: float | None = None
     while True:
         pid, status = os.waitpid(-1, os.WNOHANG)
@@ -113,12 +152,12 @@ def _wait(child: int, signals: _Signals) -> int:
         if pid:
             continue
         if signals.stop_requested and deadline is None:
-            deadline = time.monotonic() + GRACE_SECONDS
+            deadline = time.monotonic() + grace_seconds
             _signal(child, signal.SIGTERM)
         left = None if deadline is None else deadline - time.monotonic()
-        if left is not None and left <= 0:
+        if signals.kill_requested or (left is not None and left <= 0):
             _signal(child, signal.SIGKILL)
-            left = GRACE_SECONDS
+            left = grace_seconds
         signals.wait(left)
 
 
@@ -131,15 +170,23 @@ def _signal(pid: int, number: int) -> None:
 
 def _end_descendants() -> None:
     """Kill and reap what the program left behind: as its subreaper, all of it is ours."""
-    deadline = time.monotonic() + GRACE_SECONDS
+    deadline = time.monotonic() + _SWEEP_SECONDS
     while time.monotonic() < deadline:
         for pid in descendants(os.getpid()):
             _signal(pid, signal.SIGKILL)
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(_KILL_ROUND_SECONDS)
-        except ChildProcessError:
+        if not _reap():
             return
+        time.sleep(_KILL_ROUND_SECONDS)
+
+
+def _reap() -> bool:
+    """Reap all children that ended; return whether any are left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def descendants(root: int) -> list[int]:

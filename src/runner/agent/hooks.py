@@ -23,6 +23,9 @@ HOOK_TIMEOUT_SECONDS = 30.0
 def deny_by_default(judge: ToolJudge, on_denied: DenialSink) -> "list[HookMatcher]":
     """Return the PreToolUse hooks of a session.
 
+    A judge that raises refuses the call; anything else that raises in the hook makes the
+    agent block it (`on_failure`).
+
     Args:
         judge: decides on (tool name, tool input).
         on_denied: is told of every refusal.
@@ -41,7 +44,7 @@ def judge_call(call: Any, judge: ToolJudge, on_denied: DenialSink) -> dict[str, 
     """Return the hook's answer to one PreToolUse call; {} lets it pass to the next layer."""
     name, tool_input = call.get("tool_name"), call.get("tool_input")
     if isinstance(name, str) and isinstance(tool_input, dict):
-        decision = judge(name, tool_input)
+        decision = _judged(name, tool_input, judge)
     else:
         name, tool_input = str(name), {}
         decision = Decision.deny("hook", "The tool call could not be read; it was refused.")
@@ -55,3 +58,14 @@ def judge_call(call: Any, judge: ToolJudge, on_denied: DenialSink) -> dict[str, 
             "permissionDecisionReason": decision.reason,
         }
     }
+
+
+def _judged(name: str, tool_input: dict[str, Any], judge: ToolJudge) -> Decision:
+    try:
+        return judge(name, tool_input)
+    except Exception as error:  # noqa: BLE001 - a call that can't be judged must not run
+        return Decision.deny(
+            "hook",
+            f"This call could not be judged ({type(error).__name__}: {error}), so it was refused. "
+            "Do it in a simpler way.",
+        )

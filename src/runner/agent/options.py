@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 MAX_BUFFER_BYTES = 64 * 1024 * 1024
 """One tool input of a megabyte ends a session with the SDK's default."""
 
+PROTECTED_FOLDERS = (".runner", ".git", ".claude")
+"""In the project: what only runner, git and the user write. Holds over any allow rule."""
+
 _API_RETRIES = "5"
 """About 15 s of the agent's own back-off; the loop adds its own between sessions."""
 
@@ -65,6 +68,7 @@ def session_options(
     return ClaudeAgentOptions(
         tools=list(BUILT_IN_TOOLS[plan.instruction]),
         allowed_tools=permission_rules(plan, settings),
+        disallowed_tools=[f"Edit(./{folder}/**)" for folder in PROTECTED_FOLDERS],
         permission_mode="dontAsk",
         system_prompt={"type": "preset", "preset": "claude_code"},
         mcp_servers={**settings.mcp_servers, SERVER_NAME: server},

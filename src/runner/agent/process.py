@@ -20,6 +20,7 @@ from runner.agent import guard
 from runner.errors import AgentStartError
 
 _POLL_SECONDS = 0.01
+_KILL_SECONDS = 1.0
 _GUARD = Path(guard.__file__).resolve()
 
 
@@ -54,6 +55,7 @@ class AgentProcess:
     def __init__(self, command: Sequence[str]) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="runner-agent-"))
         self._pid_file = self._directory / "pid"
+        self._pid: int | None = None
         self.launcher = self._directory / "agent"
         words = [sys.executable, "-I", "-S", "-B", str(_GUARD), str(self._pid_file)]
         self.launcher.write_text(
@@ -65,9 +67,11 @@ class AgentProcess:
     @property
     def pid(self) -> int | None:
         """The guard's process id, None before it started."""
-        with suppress(OSError, ValueError):
-            return int(self._pid_file.read_text(encoding="ascii"))
-        return None
+        # Remembered, because the guard removes the file a moment before it is gone.
+        if self._pid is None:
+            with suppress(OSError, ValueError):
+                self._pid = int(self._pid_file.read_text(encoding="ascii"))
+        return self._pid
 
     @property
     def alive(self) -> bool:
@@ -83,14 +87,27 @@ class AgentProcess:
         """Make sure that the process and all it started are gone; remove the launcher."""
         with anyio.CancelScope(shield=True):
             self.terminate()
-            with anyio.move_on_after(within_seconds):
-                while self.alive:  # noqa: ASYNC110 - nobody tells us when another process ends
-                    await anyio.sleep(_POLL_SECONDS)
-            self.kill()
+            await self._wait(within_seconds)
+            self._withdraw()
+            self._send(guard.KILL_SIGNAL)
+            await self._wait(_KILL_SECONDS)
+            self._kill()
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    def kill(self) -> None:
-        """Kill the process and its descendants at once."""
+    async def _wait(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            while self.alive:  # noqa: ASYNC110 - nobody tells us when another process ends
+                await anyio.sleep(_POLL_SECONDS)
+
+    def _withdraw(self) -> None:
+        """Take the launcher's folder away from a guard that has not begun: it then gives up."""
+        withdrawn = self._directory.with_name(f"{self._directory.name}-ended")
+        with suppress(OSError):
+            self._directory = self._directory.rename(withdrawn)
+            self._pid_file = withdrawn / self._pid_file.name
+
+    def _kill(self) -> None:
+        """Kill a guard that does not do its work, and whatever can be found below it."""
         pid = self.pid
         if pid is None or not self.alive:
             return

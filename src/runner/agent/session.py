@@ -2,17 +2,19 @@
 
 import time
 from collections import deque
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 
-from runner.agent.classify import SessionTail, classify_result, crashed, refused_key
+from runner.agent.classify import SessionTail, classify_result, crashed, interrupted, refused_key
 from runner.agent.convert import stream_events
 from runner.agent.process import AgentProcess
 from runner.deliverables.tools import DeliverableTools
 from runner.loop.events import (
+    SessionOutcome,
     SessionResult,
     StreamApiRetry,
     StreamEnd,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _STDERR_LINES = 20
 _INTERRUPT_SECONDS = 1.0
+_LEAVE_SECONDS = 0.5
 _END_SECONDS = 2.0
 _UNAUTHORIZED = 401
 
@@ -80,7 +83,9 @@ class ClaudeSession:
         self._stderr = stderr
         self._last_text = ""
         self._rate_limit: RateLimitInfo | None = None
+        self._broken: str | None = None
         self._in_turn = False
+        self._interrupted = False
         self._closed = False
 
     async def run(self, prompt: str, *, task_id: str | None, sink: StreamSink) -> SessionResult:
@@ -93,11 +98,14 @@ class ClaudeSession:
             result = await self._converse(prompt)
         finally:
             sink(StreamEnd())
+        if self._interrupted and result.outcome is not SessionOutcome.COMPLETED:
+            result = interrupted(result)
         return replace(result, duration_seconds=time.monotonic() - started)
 
     async def interrupt(self) -> None:
         """See `AgentSession.interrupt`."""
         if self._in_turn and not self._closed:
+            self._interrupted = True
             # An agent that no longer answers is ended by close().
             with suppress(Exception), anyio.move_on_after(_INTERRUPT_SECONDS):
                 await self._client.interrupt()
@@ -108,23 +116,36 @@ class ClaudeSession:
             return
         self._closed = True
         with anyio.CancelScope(shield=True):
-            if self._in_turn:
-                self._process.terminate()
-            # A client whose process died has nothing left to disconnect from.
-            with suppress(Exception):
-                await self._client.disconnect()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._hurry)
+                # A client whose process died has nothing left to disconnect from.
+                with suppress(Exception):
+                    await self._client.disconnect()
+                tasks.cancel_scope.cancel()
             await self._process.end(within_seconds=_END_SECONDS)
 
+    async def _hurry(self) -> None:
+        """End a process that would make us wait: one in mid-turn, or with background work."""
+        if not self._in_turn:
+            await anyio.sleep(_LEAVE_SECONDS)
+        self._process.terminate()
+
     async def _converse(self, prompt: str) -> SessionResult:
-        try:
-            await self._client.query(prompt)
-            async for message in self._client.receive_response():
+        async with aclosing(self._messages(prompt)) as messages:
+            async for message in messages:
                 result = self._take(message)
                 if result is not None:
                     return result
+        return crashed(self._broken or "The agent process ended without a result.", self._tail())
+
+    async def _messages(self, prompt: str) -> AsyncGenerator["Message", None]:
+        """Yield what the agent answers. Errors of whoever takes the messages stay their own."""
+        try:
+            await self._client.query(prompt)
+            async for message in self._client.receive_response():
+                yield message
         except Exception as error:  # noqa: BLE001 - the SDK raises bare Exception for a broken stream
-            return crashed(f"The agent process failed: {error}.", self._tail())
-        return crashed("The agent process ended without a result.", self._tail())
+            self._broken = f"The agent process failed: {_first_line(error)}."
 
     def _take(self, message: "Message") -> SessionResult | None:
         from claude_agent_sdk import RateLimitEvent, ResultMessage  # noqa: PLC0415
@@ -144,3 +165,7 @@ class ClaudeSession:
 
     def _tail(self) -> SessionTail:
         return SessionTail(self._last_text, self._rate_limit, self._stderr.lines)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -73,8 +73,16 @@ def resolve_project(project_dir: Path | None) -> Path:
     Raises:
         PrerequisiteError: it is not a directory.
     """
-    path = (project_dir or Path()).expanduser().resolve()
-    if not path.is_dir():
+    try:
+        # Without a home, or round a loop of links, these raise RuntimeError.
+        path = (project_dir or Path()).expanduser().resolve()
+        found = path.is_dir()
+    except (OSError, RuntimeError) as error:
+        raise PrerequisiteError(
+            f"Project directory {project_dir or Path()} can't be used: {error}.",
+            hint="Give an existing directory with --project-dir.",
+        ) from error
+    if not found:
         raise PrerequisiteError(
             f"Project directory not found: {path}.",
             hint="Give an existing directory with --project-dir, or create it first.",

@@ -1,0 +1,103 @@
+"""The PreToolUse hook: default deny, failing closed. test_real_agent.py holds the real effect."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from runner.agent.hooks import HOOK_TIMEOUT_SECONDS, deny_by_default, judge_call
+from runner.loop.events import StreamToolDenied
+from runner.security.decision import Decision
+
+CALL = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+
+
+def _allow(_name: str, _input: dict[str, Any]) -> Decision:
+    return Decision.allow("test")
+
+
+def _deny(_name: str, _input: dict[str, Any]) -> Decision:
+    return Decision.deny("test", "Not here.")
+
+
+def _ignore(_: StreamToolDenied) -> None:
+    pass
+
+
+def _refusal(answer: dict[str, Any]) -> str:
+    specific = answer["hookSpecificOutput"]
+    assert specific["hookEventName"] == "PreToolUse"
+    assert specific["permissionDecision"] == "deny"
+    return str(specific["permissionDecisionReason"])
+
+
+def test_an_allowed_call_gets_no_decision_at_all() -> None:
+    assert judge_call(CALL, _allow, _ignore) == {}
+
+
+def test_a_denied_call_is_told_why() -> None:
+    assert _refusal(judge_call(CALL, _deny, _ignore)) == "Not here."
+
+
+def test_the_judge_sees_the_name_and_the_input() -> None:
+    seen: list[tuple[str, dict[str, Any]]] = []
+
+    def judge(name: str, tool_input: dict[str, Any]) -> Decision:
+        seen.append((name, tool_input))
+        return Decision.allow("test")
+
+    judge_call(CALL, judge, _ignore)
+    assert seen == [("Bash", {"command": "ls"})]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {},
+        {"tool_name": "Bash"},
+        {"tool_input": {}},
+        {"tool_name": None, "tool_input": {}},
+        {"tool_name": 7, "tool_input": {}},
+        {"tool_name": "Bash", "tool_input": "ls"},
+        {"tool_name": "Bash", "tool_input": ["ls"]},
+        {"tool_name": "Bash", "tool_input": None},
+    ],
+)
+def test_a_malformed_call_is_refused_without_asking(call: dict[str, Any]) -> None:
+    assert "could not be read" in _refusal(judge_call(call, _allow, _ignore))
+
+
+def test_a_judge_that_raises_refuses() -> None:
+    def broken(_name: str, _input: dict[str, Any]) -> Decision:
+        raise RecursionError("too deep")
+
+    assert "RecursionError: too deep" in _refusal(judge_call(CALL, broken, _ignore))
+
+
+def test_every_refusal_is_reported() -> None:
+    denied: list[StreamToolDenied] = []
+    judge_call(CALL, _deny, denied.append)
+    judge_call({"tool_name": "Bash", "tool_input": 1}, _allow, denied.append)
+    assert [(event.name, event.input) for event in denied] == [
+        ("Bash", {"command": "ls"}),
+        ("Bash", {}),
+    ]
+    assert denied[0].reason == "Not here."
+
+
+def test_the_hook_is_for_every_tool_and_blocks_when_it_fails_or_hangs() -> None:
+    (matcher,) = deny_by_default(_allow, _ignore)
+    assert (matcher.matcher, matcher.on_failure) == (None, "block")
+    assert matcher.timeout == HOOK_TIMEOUT_SECONDS
+
+
+def test_the_registered_hook_judges() -> None:
+    (matcher,) = deny_by_default(_deny, _ignore)
+    (hook,) = matcher.hooks
+    call: Any = CALL
+    context: Any = {"signal": None}
+
+    async def ask() -> Any:
+        return await hook(call, "t1", context)
+
+    assert _refusal(anyio.run(ask)) == "Not here."
