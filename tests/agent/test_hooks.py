@@ -1,5 +1,6 @@
 """The PreToolUse hook: default deny, failing closed. test_real_agent.py holds the real effect."""
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -9,7 +10,8 @@ from runner.agent.hooks import HOOK_TIMEOUT_SECONDS, deny_by_default, judge_call
 from runner.loop.events import StreamToolDenied
 from runner.security.decision import Decision
 
-CALL = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+PROJECT = Path("/project")
+CALL = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/project"}
 
 
 def _allow(_name: str, _input: dict[str, Any]) -> Decision:
@@ -32,11 +34,11 @@ def _refusal(answer: dict[str, Any]) -> str:
 
 
 def test_an_allowed_call_gets_no_decision_at_all() -> None:
-    assert judge_call(CALL, _allow, _ignore) == {}
+    assert judge_call(CALL, _allow, _ignore, PROJECT) == {}
 
 
 def test_a_denied_call_is_told_why() -> None:
-    assert _refusal(judge_call(CALL, _deny, _ignore)) == "Not here."
+    assert _refusal(judge_call(CALL, _deny, _ignore, PROJECT)) == "Not here."
 
 
 def test_the_judge_sees_the_name_and_the_input() -> None:
@@ -46,7 +48,7 @@ def test_the_judge_sees_the_name_and_the_input() -> None:
         seen.append((name, tool_input))
         return Decision.allow("test")
 
-    judge_call(CALL, judge, _ignore)
+    judge_call(CALL, judge, _ignore, PROJECT)
     assert seen == [("Bash", {"command": "ls"})]
 
 
@@ -64,20 +66,27 @@ def test_the_judge_sees_the_name_and_the_input() -> None:
     ],
 )
 def test_a_malformed_call_is_refused_without_asking(call: dict[str, Any]) -> None:
-    assert "could not be read" in _refusal(judge_call(call, _allow, _ignore))
+    assert "could not be read" in _refusal(judge_call(call, _allow, _ignore, PROJECT))
+
+
+@pytest.mark.parametrize("cwd", ["/", "/project/sub", "/projects", None])
+def test_a_shell_that_starts_elsewhere_is_refused(cwd: str | None) -> None:
+    assert "left the project" in _refusal(
+        judge_call({**CALL, "cwd": cwd}, _allow, _ignore, PROJECT)
+    )
 
 
 def test_a_judge_that_raises_refuses() -> None:
     def broken(_name: str, _input: dict[str, Any]) -> Decision:
         raise RecursionError("too deep")
 
-    assert "RecursionError: too deep" in _refusal(judge_call(CALL, broken, _ignore))
+    assert "RecursionError: too deep" in _refusal(judge_call(CALL, broken, _ignore, PROJECT))
 
 
 def test_every_refusal_is_reported() -> None:
     denied: list[StreamToolDenied] = []
-    judge_call(CALL, _deny, denied.append)
-    judge_call({"tool_name": "Bash", "tool_input": 1}, _allow, denied.append)
+    judge_call(CALL, _deny, denied.append, PROJECT)
+    judge_call({"tool_name": "Bash", "tool_input": 1}, _allow, denied.append, PROJECT)
     assert [(event.name, event.input) for event in denied] == [
         ("Bash", {"command": "ls"}),
         ("Bash", {}),
@@ -86,13 +95,13 @@ def test_every_refusal_is_reported() -> None:
 
 
 def test_the_hook_is_for_every_tool_and_blocks_when_it_fails_or_hangs() -> None:
-    (matcher,) = deny_by_default(_allow, _ignore)
+    (matcher,) = deny_by_default(_allow, _ignore, PROJECT)
     assert (matcher.matcher, matcher.on_failure) == (None, "block")
     assert matcher.timeout == HOOK_TIMEOUT_SECONDS
 
 
 def test_the_registered_hook_judges() -> None:
-    (matcher,) = deny_by_default(_deny, _ignore)
+    (matcher,) = deny_by_default(_deny, _ignore, PROJECT)
     (hook,) = matcher.hooks
     call: Any = CALL
     context: Any = {"signal": None}

@@ -35,7 +35,14 @@ pytestmark = pytest.mark.anyio
 class Bench:
     """A loop with fakes around it. `work` says what an agent session does."""
 
-    def __init__(self, folder: Path, limits: Limits | None = None, **settings: float) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        limits: Limits | None = None,
+        *,
+        session_limit: float | None = None,
+        timeout: float = 3600.0,
+    ) -> None:
         self.plan = Plan()
         self.events = Recorder()
         self.slept: list[float] = []
@@ -43,7 +50,13 @@ class Bench:
         self.folder = folder
         self.run = Run(
             RunSettings(
-                folder, "test", "sonnet", "opus", limits or Limits(max_iterations=20), **settings
+                folder,
+                "test",
+                "sonnet",
+                "opus",
+                limits or Limits(max_iterations=20),
+                max_session_cost_usd=session_limit,
+                session_timeout_seconds=timeout,
             ),
             deliverables=self.plan,
             factory=self.factory,
@@ -241,7 +254,7 @@ async def test_each_session_may_spend_what_is_left_of_the_budget(tmp_path: Path)
 
 
 async def test_the_session_limit_wins_where_it_is_lower(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, Limits(max_cost_usd=5.0), max_session_cost_usd=0.75)
+    bench = Bench(tmp_path, Limits(max_cost_usd=5.0), session_limit=0.75)
     await bench.run.execute()
     assert {s.plan.max_cost_usd for s in bench.factory.sessions} == {0.75}
 
@@ -262,8 +275,10 @@ async def test_the_end_is_told_once_and_last(tmp_path: Path) -> None:
 class Waiter(Bench):
     """Its coding sessions last until they are interrupted."""
 
-    def __init__(self, folder: Path, limits: Limits | None = None, **settings: float) -> None:
-        super().__init__(folder, limits, **settings)
+    def __init__(
+        self, folder: Path, limits: Limits | None = None, *, timeout: float = 3600.0
+    ) -> None:
+        super().__init__(folder, limits, timeout=timeout)
         self.in_session = anyio.Event()
 
     async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
@@ -322,7 +337,7 @@ async def test_stop_ends_a_wait_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_session_over_its_time_is_ended_and_the_run_goes_on(tmp_path: Path) -> None:
-    bench = Waiter(tmp_path, Limits(max_iterations=3), session_timeout_seconds=0.01)
+    bench = Waiter(tmp_path, Limits(max_iterations=3), timeout=0.01)
     result = await bench.run.execute()
     assert (result.exit_reason, result.iterations) == (ExitReason.MAX_ITERATIONS, 3)
     assert "longer than its" in bench.factory.prompts[2]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from runner.agent.hooks import deny_by_default
-from runner.agent.options import AgentSettings, session_options
+from runner.agent.options import AgentSettings, is_users_tool, session_options
 from runner.agent.process import AgentProcess
 from runner.agent.session import ClaudeSession, SinkSlot, StderrTail
 from runner.agent.tools import make_server, offered_tools
@@ -80,7 +80,8 @@ class ClaudeAgentFactory:
         offered = offered_tools(plan.instruction)
 
         def judge(name: str, tool_input: dict[str, Any]) -> Decision:
-            return self._judge(plan.instruction, offered, name, tool_input)
+            users = {name} if is_users_tool(self._settings, name) else set()
+            return self._judge(plan.instruction, offered | users, name, tool_input)
 
         return ClaudeSDKClient(
             session_options(
@@ -88,7 +89,7 @@ class ClaudeAgentFactory:
                 plan,
                 launcher=process.launcher,
                 server=make_server(plan.instruction, tools),
-                hooks=deny_by_default(judge, slot.denied),
+                hooks=deny_by_default(judge, slot.denied, self._settings.project_dir),
                 on_stderr=stderr,
             )
         )

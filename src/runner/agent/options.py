@@ -22,6 +22,8 @@ PROTECTED_FOLDERS = (".runner", ".git", ".claude")
 _API_RETRIES = "5"
 """About 15 s of the agent's own back-off; the loop adds its own between sessions."""
 
+_USERS_CHOICE = frozenset({"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_MAX_RETRIES"})
+
 _FILE_RULES = {
     "Read": ("Read",),
     "Glob": ("Read",),
@@ -66,7 +68,7 @@ def session_options(
     from claude_agent_sdk import ClaudeAgentOptions  # noqa: PLC0415
 
     return ClaudeAgentOptions(
-        tools=list(BUILT_IN_TOOLS[plan.instruction]),
+        tools=[*BUILT_IN_TOOLS[plan.instruction], *settings.extra_tools],
         allowed_tools=permission_rules(plan, settings),
         disallowed_tools=[f"Edit(./{folder}/**)" for folder in PROTECTED_FOLDERS],
         permission_mode="dontAsk",
@@ -100,7 +102,14 @@ def permission_rules(plan: SessionPlan, settings: AgentSettings) -> list[str]:
         else:
             rules.append(tool)
     rules += [qualified_name(name) for name in TOOLS_BY_INSTRUCTION[plan.instruction]]
+    rules += [*settings.extra_tools, *(f"mcp__{server}" for server in settings.mcp_servers)]
     return list(dict.fromkeys((*rules, *settings.permission_rules)))
+
+
+def is_users_tool(settings: AgentSettings, name: str) -> bool:
+    """Whether agent.json brought this tool in, by name or with an MCP server."""
+    servers = tuple(f"mcp__{server}__" for server in settings.mcp_servers)
+    return name in settings.extra_tools or name.startswith(servers)
 
 
 def _thinking(plan: SessionPlan) -> Any:
@@ -113,6 +122,9 @@ def _environment(settings: AgentSettings) -> dict[str, str]:
     defaults = {
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": _API_RETRIES,
+        # The policy judges relative paths from the project directory: no `cd` may outlive
+        # its command (the hook refuses a shell that starts elsewhere).
+        "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR": "1",
         # The policy judges bash; a login shell of another kind would read the text otherwise.
         "SHELL": "/bin/bash",
         "GIT_TERMINAL_PROMPT": "0",
@@ -121,5 +133,5 @@ def _environment(settings: AgentSettings) -> dict[str, str]:
         "GIT_PAGER": "cat",
     }
     chosen = {name: os.environ.get(name, value) for name, value in defaults.items()}
-    fixed = {name: defaults[name] for name in ("SHELL", "GIT_EDITOR", "PAGER", "GIT_PAGER")}
+    fixed = {name: value for name, value in defaults.items() if name not in _USERS_CHOICE}
     return {**chosen, **fixed, **settings.environment}
