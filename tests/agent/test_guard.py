@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,8 +57,12 @@ sys.exit(subprocess.run([process.launcher], check=False).returncode)
 
 
 @pytest.fixture
-def mark(request: pytest.FixtureRequest) -> Iterator[str]:
+def mark(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
     """Mark the processes of one test; none may be left after it."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     name = f"{os.getpid()}-{request.node.name}"
     yield name
     wait_until_none_is_left(name)
