@@ -101,6 +101,14 @@ Replay = Annotated[
         show_default=False,
     ),
 ]
+NoSandbox = Annotated[
+    bool,
+    typer.Option(
+        "--no-sandbox",
+        envvar="AUTORUNNER_NO_SANDBOX",
+        help="Run the agent without containment by the operating system.",
+    ),
+]
 AllowDestructive = Annotated[
     bool,
     typer.Option(

@@ -21,6 +21,7 @@ def run(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
     replay: o.Replay = None,
+    no_sandbox: o.NoSandbox = False,
     allow_destructive: o.AllowDestructive = False,
 ) -> None:
     r"""Implement the spec: plan it, then work until every deliverable passes.
@@ -43,6 +44,7 @@ def run(
         max_session_cost_usd=max_session_cost,
         session_timeout_minutes=session_timeout,
         allow_destructive=allow_destructive,
+        sandbox=not no_sandbox,
     ).checked()
     project = resolve_project(project_dir)
     require_spec(project)

@@ -1,5 +1,6 @@
 """Put a run together: the one place that knows loop, agent, policy and state at once."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import anyio
 
 from runner import __version__
+from runner.agent.containment.probe import Request, contained
+from runner.agent.containment.status import Caution, Containment
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent
@@ -17,7 +20,13 @@ from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools, StatusChange
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.loop.events import DeliverablesPlanned, RunResult, RunStarted, StatusChanged
+from runner.loop.events import (
+    DeliverablesPlanned,
+    Notice,
+    RunResult,
+    RunStarted,
+    StatusChanged,
+)
 from runner.loop.ports import RunSink
 from runner.loop.run import Run, RunSettings
 from runner.loop.run_lock import run_lock
@@ -37,6 +46,7 @@ class Job:
         message: the line under the version in the startup display.
         agent_environment: variables set for the agent over the inherited ones.
         facts: further label/value lines of the startup display.
+        sandbox_required: whether to refuse where no sandbox can start.
     """
 
     project_dir: Path
@@ -44,6 +54,7 @@ class Job:
     message: str
     agent_environment: Mapping[str, str] = field(default_factory=dict)
     facts: tuple[tuple[str, str], ...] = ()
+    sandbox_required: bool = True
 
 
 def perform(job: Job, sink: RunSink) -> RunResult:
@@ -51,17 +62,37 @@ def perform(job: Job, sink: RunSink) -> RunResult:
 
     Raises:
         AgentStartError: there is no agent binary.
-        PrerequisiteError: another run is at work in the project.
+        PrerequisiteError: another run is at work in the project, or no sandbox works here.
         StateError: the deliverables can't be read.
     """
     agent = bundled_agent()
-    with run_lock(job.project_dir):
-        sink(RunStarted(__version__, job.message, startup_facts(job)))
-        return anyio.run(_run, job, sink, agent)
+
+    def warn(caution: Caution) -> None:
+        sink(Notice("warning", caution.text, caution.hint))
+
+    with (
+        run_lock(job.project_dir),
+        contained(_containment_request(job, agent), warn) as containment,
+    ):
+        facts = (*startup_facts(job), ("Sandbox", containment.summary))
+        sink(RunStarted(__version__, job.message, facts))
+        for caution in containment.cautions:
+            warn(caution)
+        return anyio.run(_run, job, sink, agent, containment)
 
 
-async def _run(job: Job, sink: RunSink, agent: Path) -> RunResult:
-    run = _assemble(job, sink, agent)
+def _containment_request(job: Job, agent: Path) -> Request:
+    return Request(
+        project=job.project_dir,
+        agent=agent,
+        environ={**os.environ, **job.agent_environment},
+        wanted=job.options.sandbox,
+        required=job.sandbox_required,
+    )
+
+
+async def _run(job: Job, sink: RunSink, agent: Path, containment: Containment) -> RunResult:
+    run = _assemble(job, sink, agent, containment)
     async with anyio.create_task_group() as tasks:
         await tasks.start(stop_on_signal, run.stop)
         result = await run.execute()
@@ -69,7 +100,7 @@ async def _run(job: Job, sink: RunSink, agent: Path) -> RunResult:
     return result
 
 
-def _assemble(job: Job, sink: RunSink, agent: Path) -> Run:
+def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) -> Run:
     repository = StatusRepository(status_path(job.project_dir))
     settings = PolicySettings(allow_destructive=job.options.allow_destructive)
 
@@ -96,9 +127,12 @@ def _assemble(job: Job, sink: RunSink, agent: Path) -> Run:
         _run_settings(job),
         deliverables=repository,
         factory=ClaudeAgentFactory(
-            AgentSettings(job.project_dir, agent, job.agent_environment),
+            AgentSettings(
+                job.project_dir, agent, job.agent_environment, sandbox=containment.sdk_settings
+            ),
             judge=judge,
             make_tools=make_tools,
+            wrap=containment.wrap,
         ),
         instruction_text=lambda instruction: instruction_text(job.project_dir, instruction),
         sink=sink,
