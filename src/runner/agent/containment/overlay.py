@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.files import write_atomic
+from runner.security.tree import NOTE_NAME
 
-NOTE_NAME = ".runner-note.md"
 MAX_NOTE_BYTES = 256 * 1024
 
 
