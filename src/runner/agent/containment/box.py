@@ -111,7 +111,9 @@ def _made_visible(around: Surroundings) -> list[Path]:
     return sorted(
         path
         for path in found
-        if path.exists() and path not in covered and any(c in path.parents for c in covered)
+        if path not in covered
+        and any(c in path.parents for c in covered)
+        and os.access(path, os.F_OK)
     )
 
 
@@ -119,7 +121,7 @@ def _hidden(around: Surroundings) -> Iterator[str]:
     scratch, home = around.scratch, around.home
     paths = set(secret_paths(home, around.environ))
     for own in (around.claude_config, home / ".claude.json"):
-        if own.exists():
+        if os.access(own, os.F_OK):
             paths.add(own.resolve())
     for path in sorted(paths):
         if not around.project.is_relative_to(path):
