@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import runner
+from runner.agent.containment.binary import candidates
 from runner.agent.containment.overlay import collect_note
 from runner.agent.containment.probe import Request, contained
 from runner.agent.factory import ClaudeAgentFactory
@@ -242,7 +243,8 @@ def test_without_the_sandbox_the_run_warns_and_contains_nothing(place: Place, ho
     assert (place.home / "x").exists()
 
 
-def test_a_run_that_is_killed_leaves_no_process_behind(place: Place) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_run_that_is_ended_leaves_no_process_behind(place: Place, number: int) -> None:
     command = "(setsid sleep 300 &) ; sleep 301 & touch started; sleep 302"
     script = parse_script(PLAN + bash("coding", [command]), name="test")
     with ScriptedModel(script, project=place.project) as model:
@@ -255,9 +257,41 @@ def test_a_run_that_is_killed_leaves_no_process_behind(place: Place) -> None:
             start_new_session=True,
         )
         assert _becomes((place.project / "started").exists, 60)
-        run.kill()
+        run.send_signal(number)
         run.wait()
         assert _becomes(lambda: not place.processes(), 20)
+
+
+NO_NAMESPACES = ("--bind", "/", "/", "--dev", "/dev", "--unshare-user", "--disable-userns", "--")
+
+
+def _where_no_sandbox_starts(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command where no user namespace can be made, as in a container without privileges."""
+    program = next(candidates(os.environ)).path
+    return subprocess.run(
+        [str(program), *NO_NAMESPACES, sys.executable, "-m", "runner", *arguments],
+        cwd=place.project,
+        env=place.environment("http://127.0.0.1:9"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_where_no_sandbox_starts_a_run_is_refused_before_any_session(place: Place) -> None:
+    done = _where_no_sandbox_starts(place, "run")
+    assert done.returncode == 2
+    assert "The sandbox can't be started" in done.stderr
+    assert "--no-sandbox" in done.stderr
+    assert "Session 1" not in done.stdout
+
+
+def test_where_no_sandbox_starts_the_demo_says_so_and_works(place: Place) -> None:
+    done = _where_no_sandbox_starts(place, "demo", "-p", str(place.home / "demo"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Sandbox: off: it can't be started here" in done.stdout
 
 
 def _becomes(condition: Any, seconds: float) -> bool:

@@ -8,7 +8,7 @@ _FOLDERS = {
     "XDG_CACHE_HOME": "cache",  # pip, uv, go build, pre-commit, playwright, …
     "XDG_STATE_HOME": "state",
     "npm_config_cache": "npm",
-    "npm_config_store_dir": "pnpm",
+    "PNPM_HOME": "pnpm",
     "YARN_CACHE_FOLDER": "yarn",
     "YARN_GLOBAL_FOLDER": "yarn-berry",
     "BUN_INSTALL_CACHE_DIR": "bun",
@@ -22,9 +22,7 @@ _FOLDERS = {
     "BUNDLE_USER_HOME": "bundle",
     "GEM_SPEC_CACHE": "gem-specs",
     "NUGET_PACKAGES": "nuget",
-    "MYPY_CACHE_DIR": "mypy",
     "PYLINTHOME": "pylint",
-    "JUPYTER_RUNTIME_DIR": "jupyter",
 }
 
 

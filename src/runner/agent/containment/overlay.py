@@ -64,22 +64,34 @@ def collect_note(overlay: Overlay) -> bool:
 
 
 def _read_note(path: Path) -> str | None:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags)
-    except OSError:
+    content = _read_regular(path, MAX_NOTE_BYTES)
+    if content is None:
         return None
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - the descriptor was checked, not the path
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_NOTE_BYTES:
-            return None
-        content = file.read(MAX_NOTE_BYTES + 1)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    acceptable = len(content) <= MAX_NOTE_BYTES and all(c >= " " or c in "\n\r\t" for c in text)
-    return text if acceptable and "\x7f" not in text else None
+    plain = all(c >= " " or c in "\n\r\t" for c in text) and "\x7f" not in text
+    return text if plain else None
+
+
+def _read_regular(path: Path, limit: int) -> bytes | None:
+    """Read what is opened, not what the path names a moment later."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        content = b""
+        while len(content) <= limit and (chunk := os.read(descriptor, limit + 1)):
+            content += chunk
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return content if len(content) <= limit else None
 
 
 def _is_new(real: Path) -> bool:
