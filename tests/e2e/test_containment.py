@@ -176,7 +176,11 @@ WORK = (
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, str]:
     """Return a project after a contained session that attacked, then worked."""
     place = make_place(tmp_path_factory.mktemp("attacked"))
-    script = PLAN + bash("coding", (*ATTACKS, *WORK))
+    # In files of their own: what the agent refuses by itself would prove nothing.
+    for number, attack in enumerate(ATTACKS):
+        (place.project / f"attack{number}.sh").write_text(attack)
+    attacks = [f"sh attack{number}.sh; echo ran >> attempts" for number in range(len(ATTACKS))]
+    script = PLAN + bash("coding", (*attacks, *WORK))
     done = place.run(script, "--output-format", "text")
     assert done.returncode == 0, done.stdout + done.stderr
     return place, done.stdout
@@ -185,6 +189,11 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, str]:
 def test_the_sandbox_is_named_at_the_start(attacked: tuple[Place, str]) -> None:
     line = r"Sandbox: bubblewrap [\d.]+ \(project and scratch writable; network open\)"
     assert re.search(line, attacked[1])
+
+
+def test_every_attack_was_carried_out(attacked: tuple[Place, str]) -> None:
+    attempts = (attacked[0].project / "attempts").read_text()
+    assert attempts == "ran\n" * len(ATTACKS)
 
 
 def test_nothing_outside_the_project_was_written(attacked: tuple[Place, str]) -> None:
@@ -260,6 +269,24 @@ def test_a_run_that_is_ended_leaves_no_process_behind(place: Place, number: int)
         run.send_signal(number)
         run.wait()
         assert _becomes(lambda: not place.processes(), 20)
+
+
+@pytest.mark.skipif(shutil.which("socat") is None, reason="closing the network needs socat")
+def test_with_the_network_closed_commands_work_but_reach_nothing(place: Place) -> None:
+    script = PLAN + bash(
+        "coding",
+        [
+            "cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' ' > interfaces",
+            'touch /tmp/x && mkdir -p "$XDG_CACHE_HOME" && touch "$XDG_CACHE_HOME/x" && touch ok',
+            "git add -A && git commit -q -m Work",
+        ],
+    )
+    done = place.run(script, "--sandbox-network", "closed")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "network closed for commands" in done.stdout
+    assert (place.project / "interfaces").read_text() == "lo\n"
+    assert (place.project / "ok").exists()
+    assert place.git("log", "--format=%s").splitlines() == ["Work", "Start"]
 
 
 NO_NAMESPACES = ("--bind", "/", "/", "--dev", "/dev", "--unshare-user", "--disable-userns", "--")

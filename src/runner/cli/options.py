@@ -109,6 +109,13 @@ NoSandbox = Annotated[
         help="Run the agent without containment by the operating system.",
     ),
 ]
+SandboxNetwork = Annotated[
+    Literal["open", "closed"],
+    typer.Option(
+        envvar="AUTORUNNER_SANDBOX_NETWORK",
+        help="Whether the agent's commands reach the network; installing packages needs it.",
+    ),
+]
 AllowDestructive = Annotated[
     bool,
     typer.Option(

@@ -22,6 +22,7 @@ def run(
     debug: o.Debug = False,
     replay: o.Replay = None,
     no_sandbox: o.NoSandbox = False,
+    sandbox_network: o.SandboxNetwork = "open",
     allow_destructive: o.AllowDestructive = False,
 ) -> None:
     r"""Implement the spec: plan it, then work until every deliverable passes.
@@ -45,6 +46,7 @@ def run(
         session_timeout_minutes=session_timeout,
         allow_destructive=allow_destructive,
         sandbox=not no_sandbox,
+        sandbox_network=sandbox_network == "open",
     ).checked()
     project = resolve_project(project_dir)
     require_spec(project)

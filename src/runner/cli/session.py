@@ -88,6 +88,7 @@ def _containment_request(job: Job, agent: Path) -> Request:
         environ={**os.environ, **job.agent_environment},
         wanted=job.options.sandbox,
         required=job.sandbox_required,
+        network=job.options.sandbox_network,
     )
 
 

@@ -66,7 +66,11 @@ def box(project: Path) -> Iterator[Containment]:
 def test_it_says_what_is_active(box: Containment) -> None:
     assert box.active
     assert box.summary.startswith("bubblewrap ")
-    assert [layer.name for layer in box.layers] == ["bubblewrap", "read-only overlay"]
+    assert [layer.name for layer in box.layers] == [
+        "bubblewrap",
+        "read-only overlay",
+        "sdk sandbox",
+    ]
 
 
 @on_linux
@@ -139,7 +143,6 @@ def test_a_read_only_session_writes_to_a_copy(box: Containment, project: Path) -
 
 @on_linux
 def test_without_overlays_a_read_only_session_can_not_write(project: Path, tmp_path: Path) -> None:
-    path = real().path
     old = fake(tmp_path, "0.8.0", f'exec {real().path} "$@"')
     with contained(Request(project, AGENT, programs=(old,))) as containment:
         said = run(
@@ -221,6 +224,14 @@ def test_state_behind_a_link_can_not_be_protected(project: Path, tmp_path: Path)
         pytest.raises(PrerequisiteError, match="symbolic link"),
         contained(Request(project, AGENT)),
     ):
+        pass
+
+
+def test_closing_the_network_needs_socat(project: Path, tmp_path: Path) -> None:
+    request = Request(
+        project, AGENT, {"HOME": "/h", "PATH": str(tmp_path)}, network=False, platform="linux"
+    )
+    with pytest.raises(PrerequisiteError, match="socat"), contained(request):
         pass
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from runner.agent.containment.probe import Request, contained
-from runner.agent.containment.sdk import sdk_sandbox
+from runner.agent.containment.sdk import nested_sandbox, sdk_sandbox
 from runner.marker import Instruction
 
 
@@ -18,6 +18,12 @@ def test_it_never_opens_silently(home: Path) -> None:
     assert settings["failIfUnavailable"] is True
     assert settings["allowUnsandboxedCommands"] is False
     assert settings["autoAllowBashIfSandboxed"] is False
+
+
+def test_nested_it_is_as_strict_and_leaves_scratch_writable() -> None:
+    settings = nested_sandbox([Path("/tmp")])
+    assert (settings["failIfUnavailable"], settings["allowUnsandboxedCommands"]) == (True, False)
+    assert settings["filesystem"] == {"allowWrite": ["/tmp"]}
 
 
 def test_secrets_are_denied_by_path_and_by_name(home: Path) -> None:

@@ -21,6 +21,13 @@ _NAMESPACES = (
     "--new-session", "--cap-drop", "ALL",
 )  # fmt: skip
 
+_COVERED_BY_THE_AGENT = (
+    ".bash_profile", ".bashrc", ".profile", ".zprofile", ".zshrc", ".gitconfig", ".gitmodules",
+    ".ripgreprc", ".mcp.json", ".vscode", ".idea", ".claude",
+)  # fmt: skip
+# A root that nests another sandbox needs these to map its users; over this box alone.
+_NESTING = ("CAP_SETFCAP", "CAP_SETUID", "CAP_SETGID")
+
 # Root may write these without any capability; bubblewrap alone does not cover them all.
 _KERNEL_SWITCHES = ("sys", "sysrq-trigger", "irq", "bus", "acpi", "fs", "driver", "scsi", "mtrr")
 
@@ -41,6 +48,7 @@ class Surroundings:
     Attributes:
         project: absolute, links resolved; so is home.
         needed: programs and folders that must stay visible wherever they lie.
+        nests: whether the agent's own sandbox is to start inside.
         environ: the agent's environment before containment.
     """
 
@@ -51,6 +59,7 @@ class Surroundings:
     scratch: Scratch
     needed: tuple[Path, ...]
     environ: Mapping[str, str]
+    nests: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,9 @@ def read_only_box_command(around: Surroundings, state: PrivateState) -> list[str
 def _outside(around: Surroundings) -> Iterator[str]:
     """Everything else: read-only, with private temporary folders, and without secrets."""
     yield from (str(around.bubblewrap.path), *_NAMESPACES)
+    if around.nests and os.geteuid() == 0:
+        for capability in _NESTING:
+            yield from ("--cap-add", capability)
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     for switch in _KERNEL_SWITCHES:
         path = Path("/proc", switch)
@@ -168,10 +180,15 @@ def _overlaid_project(overlay: Overlay) -> Iterator[str]:
 def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
     variables = {
         **cache_variables(state.cache, around.environ),
-        **_unsigned_commits(around.environ),
+        **_git_settings(around),
         "CLAUDE_CONFIG_DIR": str(state.claude),
         "TMPDIR": "/tmp",  # noqa: S108 - private to the run
     }
+    if around.nests:
+        folders = (around.environ.get("PATH", os.defpath), str(around.bubblewrap.path.parent))
+        variables["PATH"] = os.pathsep.join(folders)
+        around.scratch.ignore.write_text(_ignored_by_git(around), encoding="utf-8")
+        yield from _bind("--ro-bind", around.scratch.ignore)
     for name in HIDDEN_VARIABLES:
         yield from ("--unsetenv", name)
     for name, value in variables.items():
@@ -179,14 +196,27 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
     yield from ("--chdir", str(around.project), "--")
 
 
-def _unsigned_commits(environ: Mapping[str, str]) -> dict[str, str]:
+def _git_settings(around: Surroundings) -> dict[str, str]:
     """Commits must not need the signing keys, which are hidden."""
-    given = environ.get("GIT_CONFIG_COUNT", "0")
+    settings = {"commit.gpgSign": "false", "tag.gpgSign": "false"}
+    if around.nests:
+        settings["core.excludesFile"] = str(around.scratch.ignore)
+    given = around.environ.get("GIT_CONFIG_COUNT", "0")
     count = int(given) if given.isdecimal() else 0
-    variables = {"GIT_CONFIG_COUNT": str(count + 2)}
-    for index, key in enumerate(("commit.gpgSign", "tag.gpgSign"), start=count):
-        variables |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": "false"}
+    variables = {"GIT_CONFIG_COUNT": str(count + len(settings))}
+    for index, (key, value) in enumerate(settings.items(), start=count):
+        variables |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
     return variables
+
+
+def _ignored_by_git(around: Surroundings) -> str:
+    """The agent's own sandbox covers files that don't exist; `git add -A` must not trip on them."""
+    own = around.home / ".config" / "git" / "ignore"
+    try:
+        known = own.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        known = ""
+    return known + "\n" + "".join(f"/{name}\n" for name in _COVERED_BY_THE_AGENT)
 
 
 def _bind(kind: str, path: Path) -> tuple[str, str, str]:

@@ -1,14 +1,14 @@
 """Find out, once per run and before any session, what contains the agent on this machine."""
 
 import os
-import subprocess
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.agent.containment.binary import MINIMUM, OVERLAY_SINCE, Bubblewrap, candidates
+from runner.agent.containment.binary import MINIMUM, Bubblewrap, candidates
 from runner.agent.containment.box import Surroundings, box_command
 from runner.agent.containment.caches import link_cargo_settings
 from runner.agent.containment.repository import undo_redirection, unprotected
@@ -19,21 +19,19 @@ from runner.agent.containment.status import (
     Containment,
     Layer,
     SdkContainment,
-    new_overlay,
     new_state,
 )
+from runner.agent.containment.trial import OverlayTrial, finish, start
 from runner.errors import PrerequisiteError
 
 SWITCH = "AUTORUNNER_NO_SANDBOX"
 _OFF_VALUES = frozenset({"", "0", "false", "no", "off"})
-_PROBE_SECONDS = 10.0
 _NOT_CONTAINED = 91
 _NOT_WRITABLE = 92
 # `test -w` asks the kernel, so that a read-only mount counts whoever we are.
 _LOOK = (
     f'test ! -w / || exit {_NOT_CONTAINED}; test -z "$2" || test -w "$1" || exit {_NOT_WRITABLE}'
 )
-_WRITE = ': > "$1/.runner-probe"'
 _OFF = Caution(
     "The sandbox is off: only the command policy stands between the agent and this machine.",
     "Leave out --no-sandbox (and AUTORUNNER_NO_SANDBOX) to contain it again.",
@@ -56,6 +54,8 @@ class Request:
         wanted: False when the user has switched the sandbox off.
         required: whether a run without a working layer is refused; only a run of a script
             that we ship may say no.
+        network: whether the agent's commands may reach the network. Closing it needs socat,
+            and the commands of package managers then fail.
         platform: as `sys.platform`.
         programs: the bubblewrap programs to try; None for those of this machine.
     """
@@ -65,6 +65,7 @@ class Request:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     wanted: bool = True
     required: bool = True
+    network: bool = True
     platform: str = sys.platform
     programs: tuple[Bubblewrap, ...] | None = None
 
@@ -98,6 +99,7 @@ def contained(
         yield _with_sdk(request)
     else:
         _refuse_home(request)
+        _require_socat(request)
         with scratch(request.project) as folders, _watched(request.project, warn):
             yield _with_bubblewrap(request, folders)
 
@@ -141,13 +143,15 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
     cache = project_state(request.project)
     state = new_state(found, folders.new_folder(), account_file, cache)
     link_cargo_settings(state.cache, request.environ, found.home)
-    _require_works(request, box_command(found, state, None))
-    overlay = _overlay_problem(found, account_file)
+    with OverlayTrial(found, account_file) as trial:
+        _require_works(request, box_command(found, state, None))
+        overlay = trial.problem()
     return BubblewrapContainment(
-        summary=f"{program.label} (project and scratch writable; network open)",
+        summary=f"{program.label} (project and scratch writable; {_network(request)})",
         layers=(
             Layer("bubblewrap", active=True, detail=program.label),
             Layer("read-only overlay", active=overlay is None, detail=overlay or "works"),
+            Layer("sdk sandbox", active=not request.network, detail=_network(request)),
         ),
         cautions=tuple(_cautions(request.project)),
         around=found,
@@ -168,7 +172,20 @@ def _surroundings(request: Request, folders: Scratch, program: Bubblewrap) -> Su
         scratch=folders,
         needed=tuple(Path(p).resolve() for p in (request.agent, sys.prefix, sys.base_prefix)),
         environ=request.environ,
+        nests=not request.network,
     )
+
+
+def _network(request: Request) -> str:
+    return "network open" if request.network else "network closed for commands"
+
+
+def _require_socat(request: Request) -> None:
+    if not request.network and shutil.which("socat", path=request.environ.get("PATH")) is None:
+        raise PrerequisiteError(
+            "Closing the network needs socat, which is not installed.",
+            hint="Install it (apt install socat), or leave the network open.",
+        )
 
 
 def _make_state_folder(project: Path) -> None:
@@ -185,7 +202,11 @@ def _make_state_folder(project: Path) -> None:
 
 def _require_works(request: Request, box: Sequence[str]) -> None:
     writable = "yes" if os.access(request.project, os.W_OK) else ""
-    code, said = _run([*box, "/bin/sh", "-c", _LOOK, "sh", str(request.project), writable])
+    look = [*box, "/bin/sh", "-c", _LOOK, "sh", str(request.project), writable]
+    try:
+        code, said = finish(start(look))
+    except OSError as error:
+        raise _CannotStartError(error.strerror or str(error)) from error
     if code == _NOT_WRITABLE:
         owner = request.project.stat().st_uid
         raise PrerequisiteError(
@@ -197,38 +218,6 @@ def _require_works(request: Request, box: Sequence[str]) -> None:
         raise _CannotStartError("it starts, but does not contain anything")
     if code:
         raise _CannotStartError(said or f"it ended with status {code}")
-
-
-def _overlay_problem(around: Surroundings, account_file: Path) -> str | None:
-    """Return why read-only sessions can't work on a throw-away copy; None when they can."""
-    if around.bubblewrap.version < OVERLAY_SINCE:
-        return f"{around.bubblewrap.label} has no overlays; the project is mounted read-only"
-    folder = around.scratch.new_folder()
-    overlay = new_overlay(around.project, folder)
-    box = box_command(around, new_state(around, folder, account_file), overlay)
-    code, said = _run([*box, "/bin/sh", "-c", _WRITE, "sh", str(around.project)])
-    if code or not (overlay.upper / ".runner-probe").exists():
-        return f"overlays don't work here ({said}); the project is mounted read-only"
-    return None
-
-
-def _run(command: Sequence[str]) -> tuple[int, str]:
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PROBE_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        return -1, f"it did not answer within {_PROBE_SECONDS:g} s"
-    except OSError as error:
-        return -1, error.strerror or str(error)
-    lines = done.stderr.strip().splitlines()
-    return done.returncode, lines[-1].removeprefix("bwrap: ") if lines else ""
 
 
 def _cautions(project: Path) -> Iterator[Caution]:

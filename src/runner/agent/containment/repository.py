@@ -113,6 +113,7 @@ def _linked(dot_git: Path) -> Iterator[Mount]:
     common = (git / _text(git / "commondir").strip()).resolve()
     if _same(_text(git / "gitdir").strip(), git, dot_git) and git.parent.parent == common:
         yield from _own(common)
+        yield Mount(git.parent, writable=True)
     elif not _submodule_of(git, dot_git.parent):
         return
     yield from _own(git)

@@ -55,6 +55,11 @@ class Scratch:
         """An empty file, to hide others behind."""
         return self.root / "empty"
 
+    @property
+    def ignore(self) -> Path:
+        """What git inside does not see as new."""
+        return self.root / "ignore"
+
     def new_folder(self) -> Path:
         """Return a new folder that no agent has seen."""
         return Path(tempfile.mkdtemp(dir=self.root / "sessions"))

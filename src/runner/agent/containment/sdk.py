@@ -1,12 +1,31 @@
-"""The agent's own sandbox for its Bash tool: the layer on macOS."""
+"""The agent's own sandbox for its Bash tool: the layer on macOS, an inner one on Linux."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runner.agent.containment.secrets import HIDDEN_VARIABLES, secret_paths
 
+_STRICT = {
+    "enabled": True,
+    "failIfUnavailable": True,
+    "allowUnsandboxedCommands": False,
+    "autoAllowBashIfSandboxed": False,
+}
 _REPOSITORY = (".git/config", ".git/config.worktree", ".git/hooks", ".git/info", ".runner")
+
+
+def nested_sandbox(writable: Sequence[Path]) -> dict[str, Any]:
+    """Return the settings inside bubblewrap, which has seen to files: no network for Bash.
+
+    Args:
+        writable: folders to leave as writable as they are, besides the project.
+    """
+    return {
+        **_STRICT,
+        "enableWeakerNestedSandbox": True,
+        "filesystem": {"allowWrite": [str(path) for path in writable]},
+    }
 
 
 def sdk_sandbox(
@@ -23,10 +42,7 @@ def sdk_sandbox(
     """
     denied = [str(project)] if read_only else [str(project / name) for name in _REPOSITORY]
     return {
-        "enabled": True,
-        "failIfUnavailable": True,
-        "allowUnsandboxedCommands": False,
-        "autoAllowBashIfSandboxed": False,
+        **_STRICT,
         "filesystem": {
             "denyWrite": denied,
             "denyRead": sorted({str(path) for path in secret_paths(home, environ)}),

@@ -13,7 +13,7 @@ from runner.agent.containment.box import (
 )
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.scratch import prepare_claude
-from runner.agent.containment.sdk import sdk_sandbox
+from runner.agent.containment.sdk import nested_sandbox, sdk_sandbox
 from runner.marker import Instruction
 
 READ_ONLY = frozenset({Instruction.SYNC, Instruction.VERIFY, Instruction.REVIEW})
@@ -109,6 +109,15 @@ class BubblewrapContainment(Containment):
         overlay = new_overlay(self.around.project, folder)
         self.overlays.append(overlay)
         return [*box_command(self.around, state, overlay), *command]
+
+    def sdk_settings(self, instruction: Instruction) -> dict[str, Any] | None:
+        """See `Containment.sdk_settings`."""
+        del instruction
+        if not self.around.nests:
+            return None
+        # A read-only session's own caches lie in a folder that is named only when it starts.
+        sessions = self.around.scratch.root / "sessions"
+        return nested_sandbox([Path("/tmp"), Path("/var/tmp"), self.state.cache, sessions])  # noqa: S108
 
 
 def new_state(
