@@ -121,6 +121,31 @@ def test_the_repository_can_not_be_moved_out_of_its_protection(
 
 
 @on_linux
+def test_a_linked_work_tree_commits_to_its_repository(project: Path, tmp_path: Path) -> None:
+    main = tmp_path / "main"
+    identity = ("-c", "user.name=Test", "-c", "user.email=test@example.invalid")
+    for command in (
+        ("init", "-q", str(main)),
+        ("-C", str(main), *identity, "commit", "-q", "--allow-empty", "-m", "Start"),
+        ("-C", str(main), "worktree", "add", "-q", "-b", "side", str(project / "tree")),
+    ):
+        subprocess.run(["git", *command], check=True, capture_output=True)
+    with contained(Request(project / "tree", AGENT)) as containment:
+        commit = f"git {' '.join(identity)} commit -q --allow-empty -m Side"
+        attack = f"echo evil > {main}/.git/config; mv {main}/.git/worktrees {main}/.git/w"
+        run(containment, Instruction.CODING, f"{commit}; {attack}")
+    log = subprocess.run(
+        ["git", "-C", str(main), "log", "--format=%s", "side"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert log.stdout.split() == ["Side", "Start"]
+    assert "evil" not in (main / ".git" / "config").read_text()
+    assert (main / ".git" / "worktrees").is_dir()
+
+
+@on_linux
 def test_a_redirection_of_git_is_taken_away_and_told(project: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     told: list[Caution] = []

@@ -39,6 +39,17 @@ def test_what_a_killed_run_left_is_swept_and_a_running_one_kept(
             assert (left.exists(), running.root.exists()) == (False, True)
 
 
+def test_a_link_with_a_name_of_ours_is_not_followed(tmp_path: Path, temporary: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "in-use").touch()
+    with scratch(tmp_path / "project") as made:
+        name = made.root.name
+    (temporary / name).symlink_to(precious)
+    with scratch(tmp_path / "project"):
+        assert (precious / "in-use").exists()
+
+
 def test_scratch_never_lies_in_the_project(temporary: Path) -> None:
     with scratch(temporary) as made:
         assert not made.root.is_relative_to(temporary)

@@ -180,14 +180,17 @@ def _base(project: Path) -> Path:
 
 def _sweep(base: Path) -> None:
     for old in base.glob(f"{_PREFIX}{os.getuid()}-*"):
+        # Others may write in this folder too, and give our names to things of theirs.
         try:
+            found = old.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+                continue
             lock = os.open(old / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             continue
         try:
-            if old.stat().st_uid == os.getuid():
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove_tree(old)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_tree(old)
         except OSError:
             continue
         finally:
