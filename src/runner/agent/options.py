@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.agent.tools import BUILT_IN_TOOLS, SERVER_NAME, TOOLS_BY_INSTRUCTION, qualified_name
 from runner.loop.ports import SessionPlan
+from runner.marker import Instruction
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
@@ -45,6 +46,7 @@ class AgentSettings:
         permission_rules: the user's additional SDK permission rules (agent.json).
         mcp_servers: the user's own MCP servers (agent.json).
         extra_tools: the user's additional tools (agent.json).
+        sandbox: returns the settings of the agent's own sandbox; None leaves it off.
     """
 
     project_dir: Path
@@ -53,6 +55,7 @@ class AgentSettings:
     permission_rules: tuple[str, ...] = ()
     mcp_servers: Mapping[str, Any] = field(default_factory=dict)
     extra_tools: tuple[str, ...] = ()
+    sandbox: Callable[[Instruction], dict[str, Any] | None] = lambda _: None
 
 
 def session_options(
@@ -89,6 +92,7 @@ def session_options(
         stderr=on_stderr,
         max_buffer_size=MAX_BUFFER_BYTES,
         verbatim_prompts=True,
+        sandbox=_sandbox(settings, plan.instruction),
     )
 
 
@@ -116,6 +120,11 @@ def _thinking(plan: SessionPlan) -> Any:
     if plan.thinking_tokens is None:
         return None
     return {"type": "enabled", "budget_tokens": plan.thinking_tokens}
+
+
+def _sandbox(settings: AgentSettings, instruction: Instruction) -> Any:
+    # The SDK's own type does not know all keys that the agent obeys.
+    return settings.sandbox(instruction)
 
 
 def _environment(settings: AgentSettings) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """`runner demo`."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -41,6 +42,7 @@ def demo(
     debug: o.Debug = False,
 ) -> None:
     """Run the loop on the bundled example, with the bundled scripted model."""
+    from runner.agent.containment.probe import switched_off  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
     from runner.cli.replaying import scripted_environment  # noqa: PLC0415
     from runner.cli.session import Job  # noqa: PLC0415
@@ -50,10 +52,12 @@ def demo(
     with scripted_environment(demo_script(), project) as environment:
         job = Job(
             project,
-            RunOptions(),
+            RunOptions(sandbox=not switched_off(os.environ)),
             "Demo: building SPEC.example.md with a scripted model",
             environment,
             (("Model answers", "scripted; no key, no network, no cost"),),
+            # What runs is the script that we ship; so the demo also works where no sandbox can.
+            sandbox_required=False,
         )
         result = present(job, output_format=output_format, quiet=quiet, debug=debug)
     if output_format == "text" and not quiet:

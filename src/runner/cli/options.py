@@ -102,6 +102,21 @@ Replay = Annotated[
         show_default=False,
     ),
 ]
+NoSandbox = Annotated[
+    bool,
+    typer.Option(
+        "--no-sandbox",
+        envvar="AUTORUNNER_NO_SANDBOX",
+        help="Run the agent without containment by the operating system.",
+    ),
+]
+SandboxNetwork = Annotated[
+    Literal["open", "closed"],
+    typer.Option(
+        envvar="AUTORUNNER_SANDBOX_NETWORK",
+        help="Whether the agent's commands reach the network; installing packages needs it.",
+    ),
+]
 AllowDestructive = Annotated[
     bool,
     typer.Option(

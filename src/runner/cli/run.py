@@ -32,6 +32,8 @@ def run(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
     replay: o.Replay = None,
+    no_sandbox: o.NoSandbox = False,
+    sandbox_network: o.SandboxNetwork = "open",
     allow_destructive: o.AllowDestructive = False,
 ) -> None:
     """Run the loop on a project's SPEC.md."""
@@ -45,6 +47,8 @@ def run(
         max_session_cost_usd=max_session_cost,
         session_timeout_minutes=session_timeout,
         allow_destructive=allow_destructive,
+        sandbox=not no_sandbox,
+        sandbox_network=sandbox_network == "open",
     ).checked()
     project = resolve_project(project_dir)
     require_spec(project)

@@ -1,5 +1,6 @@
 """Put a run together: the one place that knows loop, agent, policy and state at once."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import anyio
 
 from runner import __version__
+from runner.agent.containment.probe import Request, contained
+from runner.agent.containment.status import Caution, Containment
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent
@@ -23,6 +26,7 @@ from runner.errors import RunnerError
 from runner.loop.events import (
     DeliverablesPlanned,
     ExitReason,
+    Notice,
     RunEnded,
     RunResult,
     RunStarted,
@@ -46,6 +50,7 @@ class Job:
         message: the line under the version in the startup display.
         agent_environment: variables set for the agent over the inherited ones.
         facts: further label/value lines of the startup display.
+        sandbox_required: whether to refuse where no sandbox can start.
     """
 
     project_dir: Path
@@ -53,6 +58,7 @@ class Job:
     message: str
     agent_environment: Mapping[str, str] = field(default_factory=dict)
     facts: tuple[tuple[str, str], ...] = ()
+    sandbox_required: bool = True
 
 
 def perform(job: Job, sink: RunSink) -> RunResult:
@@ -62,14 +68,24 @@ def perform(job: Job, sink: RunSink) -> RunResult:
 
     Raises:
         AgentStartError: there is no agent binary.
-        PrerequisiteError: another run is at work in the project.
+        PrerequisiteError: another run is at work in the project, or no sandbox works here.
         StateWriteError: the project can't be written.
     """
     agent = bundled_agent()
-    with run_lock(job.project_dir):
-        sink(RunStarted(__version__, job.message, startup_facts(job)))
+
+    def warn(caution: Caution) -> None:
+        sink(Notice("warning", caution.text, caution.hint))
+
+    with (
+        run_lock(job.project_dir),
+        contained(_containment_request(job, agent), warn) as containment,
+    ):
+        facts = (*startup_facts(job), ("Sandbox", containment.summary))
+        sink(RunStarted(__version__, job.message, facts))
+        for caution in containment.cautions:
+            warn(caution)
         try:
-            result = anyio.run(_run, job, sink, agent)
+            result = anyio.run(_run, job, sink, agent, containment)
         except* RunnerError as group:
             # Task groups wrap what is raised in them; people are told the error itself.
             result = _failed(job, _first(group), sink)
@@ -96,8 +112,19 @@ def _failed(job: Job, error: RunnerError, sink: RunSink) -> RunResult:
     return result
 
 
-async def _run(job: Job, sink: RunSink, agent: Path) -> RunResult:
-    run = _assemble(job, sink, agent)
+def _containment_request(job: Job, agent: Path) -> Request:
+    return Request(
+        project=job.project_dir,
+        agent=agent,
+        environ={**os.environ, **job.agent_environment},
+        wanted=job.options.sandbox,
+        required=job.sandbox_required,
+        network=job.options.sandbox_network,
+    )
+
+
+async def _run(job: Job, sink: RunSink, agent: Path, containment: Containment) -> RunResult:
+    run = _assemble(job, sink, agent, containment)
     async with anyio.create_task_group() as tasks:
         await tasks.start(stop_on_signal, run.stop)
         result = await run.execute()
@@ -105,7 +132,7 @@ async def _run(job: Job, sink: RunSink, agent: Path) -> RunResult:
     return result
 
 
-def _assemble(job: Job, sink: RunSink, agent: Path) -> Run:
+def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) -> Run:
     repository = StatusRepository(status_path(job.project_dir))
     config = load_agent_file(job.project_dir)
     settings = config.policy(allow_destructive=job.options.allow_destructive)
@@ -140,9 +167,11 @@ def _assemble(job: Job, sink: RunSink, agent: Path) -> Run:
                 permission_rules=config.permissions.allow,
                 mcp_servers=config.mcpServers,
                 extra_tools=config.allowedTools,
+                sandbox=containment.sdk_settings,
             ),
             judge=judge,
             make_tools=make_tools,
+            wrap=containment.wrap,
         ),
         instruction_text=lambda instruction: instruction_text(job.project_dir, instruction),
         sink=sink,

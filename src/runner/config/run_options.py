@@ -33,6 +33,7 @@ class RunOptions:
     session_timeout_minutes: float = 60.0
     allow_destructive: bool = False
     sandbox: bool = True
+    sandbox_network: bool = True
 
     def checked(self) -> "RunOptions":
         """Return self.

@@ -6,23 +6,18 @@ sessions costs a walk, not a read of everything.
 
 import hashlib
 import os
-import stat as stat_module
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-NOTE_NAME = ".runner-note.md"
+from runner.security.tree import NOTE_NAME, TOOL_FILES, TOOL_FOLDERS, content_digest, walk
+
+__all__ = ["NOTE_NAME", "WorkTree"]
 
 # What tools write by themselves is no progress. Neither is the note: an agent that does
 # nothing but write notes is stuck.
-_IGNORED_DIRECTORIES = frozenset(
-    {
-        ".git", ".runner", ".claude", "node_modules", ".venv", "venv", "__pycache__",
-        ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis",
-        "target", "dist", "build", "coverage", ".next", ".turbo", ".cache", "vendor",
-    }
-)  # fmt: skip
-_IGNORED_FILES = frozenset({NOTE_NAME, ".coverage", ".DS_Store"})
+_IGNORED_DIRECTORIES = TOOL_FOLDERS | {".git", ".runner", ".claude", "vendor"}
+_IGNORED_FILES = TOOL_FILES | {NOTE_NAME}
 _LARGE_BYTES = 4 * 1024 * 1024
 
 
@@ -57,41 +52,22 @@ class WorkTree:
         before = self._seen.get(path)
         if before and (before.size, before.mtime_ns) == (stat.st_size, stat.st_mtime_ns):
             return before
-        return _Seen(stat.st_size, stat.st_mtime_ns, _digest(path, stat))
+        return _Seen(
+            stat.st_size,
+            stat.st_mtime_ns,
+            content_digest(path, stat, large_bytes=_LARGE_BYTES),
+        )
 
 
 def _walk(directory: str) -> Iterator[tuple[str, os.stat_result]]:
-    pending = [directory]
-    while pending:
-        try:
-            entries = list(os.scandir(pending.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _IGNORED_DIRECTORIES:
-                    pending.append(entry.path)
-            elif entry.name not in _IGNORED_FILES:
-                try:
-                    yield entry.path, entry.stat(follow_symlinks=False)
-                except OSError:
-                    continue
+    for entry, found in walk(directory, _is_ignored):
+        if not entry.is_dir(follow_symlinks=False):
+            yield entry.path, found
 
 
-def _digest(path: str, stat: os.stat_result) -> bytes:
-    # To open a pipe would wait for somebody to write into it.
-    if stat.st_size > _LARGE_BYTES or not _is_content(stat):
-        return f"{stat.st_size} {stat.st_mtime_ns}".encode()
-    try:
-        if stat_module.S_ISLNK(stat.st_mode):
-            return b"-> " + os.fsencode(Path(path).readlink())
-        return hashlib.sha256(Path(path).read_bytes()).digest()
-    except OSError:
-        return f"{stat.st_size} {stat.st_mtime_ns}".encode()
-
-
-def _is_content(stat: os.stat_result) -> bool:
-    return stat_module.S_ISREG(stat.st_mode) or stat_module.S_ISLNK(stat.st_mode)
+def _is_ignored(entry: os.DirEntry[str]) -> bool:
+    folder = entry.is_dir(follow_symlinks=False)
+    return entry.name in (_IGNORED_DIRECTORIES if folder else _IGNORED_FILES)
 
 
 def _head(root: Path) -> bytes:

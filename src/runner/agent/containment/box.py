@@ -1,0 +1,223 @@
+"""The bubblewrap command line: what the agent sees, and what of it it may write.
+
+The order of the mounts is the policy: later ones lie over earlier ones. Every target is a path
+without links in it, because bubblewrap does not follow absolute ones.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.agent.containment.binary import Bubblewrap
+from runner.agent.containment.caches import cache_variables
+from runner.agent.containment.overlay import Overlay
+from runner.agent.containment.repository import repository_mounts
+from runner.agent.containment.scratch import Scratch
+from runner.agent.containment.secrets import HIDDEN_VARIABLES, secret_paths
+
+_NAMESPACES = (
+    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
+    "--new-session", "--cap-drop", "ALL",
+)  # fmt: skip
+
+_COVERED_BY_THE_AGENT = (
+    ".bash_profile", ".bashrc", ".profile", ".zprofile", ".zshrc", ".gitconfig", ".gitmodules",
+    ".ripgreprc", ".mcp.json", ".vscode", ".idea", ".claude",
+)  # fmt: skip
+# A root that nests another sandbox needs these to map its users; over this box alone.
+_NESTING = ("CAP_SETFCAP", "CAP_SETUID", "CAP_SETGID")
+
+# Root may write these without any capability; bubblewrap alone does not cover them all.
+_KERNEL_SWITCHES = ("sys", "sysrq-trigger", "irq", "bus", "acpi", "fs", "driver", "scsi", "mtrr")
+
+# /run holds the sockets of whatever obeys the user (Docker, systemd, D-Bus); name resolution
+# and some systems' programs live there too.
+_NEEDED_OF_RUN = (
+    "systemd/resolve", "resolvconf", "NetworkManager/resolv.conf", "connman/resolv.conf",
+    "current-system", "booted-system", "opengl-driver",
+)  # fmt: skip
+_PATH_LISTS = ("PATH", "PYTHONPATH")
+_PATHS = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is the same for all sessions of a run.
+
+    Attributes:
+        project: absolute, links resolved; so is home.
+        needed: programs and folders that must stay visible wherever they lie.
+        nests: whether the agent's own sandbox is to start inside.
+        environ: the agent's environment before containment.
+    """
+
+    bubblewrap: Bubblewrap
+    project: Path
+    home: Path
+    claude_config: Path
+    scratch: Scratch
+    needed: tuple[Path, ...]
+    environ: Mapping[str, str]
+    nests: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateState:
+    """Folders the agents of one kind of session own: Claude Code's, and the caches."""
+
+    claude: Path
+    cache: Path
+
+
+def box_command(around: Surroundings, state: PrivateState, overlay: Overlay | None) -> list[str]:
+    """Return the words to put before a command so that it runs contained.
+
+    Args:
+        overlay: makes the project a throw-away copy; None leaves it writable.
+    """
+    project = _writable_project(around) if overlay is None else _overlaid_project(overlay)
+    return [*_outside(around), *_private(around, state), *project, *_end(around, state)]
+
+
+def read_only_box_command(around: Surroundings, state: PrivateState) -> list[str]:
+    """Return the words for a project that can't be written at all: overlays don't work here."""
+    project = _bind("--ro-bind", around.project)
+    return [*_outside(around), *_private(around, state), *project, *_end(around, state)]
+
+
+def _outside(around: Surroundings) -> Iterator[str]:
+    """Everything else: read-only, with private temporary folders, and without secrets."""
+    yield from (str(around.bubblewrap.path), *_NAMESPACES)
+    if around.nests and os.geteuid() == 0:
+        for capability in _NESTING:
+            yield from ("--cap-add", capability)
+    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    for switch in _KERNEL_SWITCHES:
+        path = Path("/proc", switch)
+        if path.exists():
+            yield from _bind("--ro-bind", path)
+    yield from ("--tmpfs", "/run")
+    for name in _NEEDED_OF_RUN:
+        yield from ("--ro-bind-try", f"/run/{name}", f"/run/{name}")
+    for source, target in _temporary(around.scratch):
+        yield from ("--bind", str(source), str(target))
+    for path in _made_visible(around):
+        yield from _bind("--ro-bind", path)
+    yield from _hidden(around)
+
+
+def _temporary(scratch: Scratch) -> Iterator[tuple[Path, Path]]:
+    for source, name in ((scratch.tmp, "/tmp"), (scratch.var_tmp, "/var/tmp")):  # noqa: S108
+        target = Path(name)
+        if target.is_dir():
+            yield source, target.resolve()
+
+
+def _made_visible(around: Surroundings) -> list[Path]:
+    """Return what must be seen although it lies in a folder that was just covered."""
+    covered = [Path("/run"), *(target for _, target in _temporary(around.scratch))]
+    named = [Path(p) for v in _PATH_LISTS for p in around.environ.get(v, "").split(os.pathsep) if p]
+    named += [Path(around.environ[v]) for v in _PATHS if around.environ.get(v)]
+    found = {path.resolve() for path in (*around.needed, around.home, *named) if path.is_absolute()}
+    return sorted(
+        path
+        for path in found
+        if path not in covered
+        and any(c in path.parents for c in covered)
+        and os.access(path, os.F_OK)
+    )
+
+
+def _hidden(around: Surroundings) -> Iterator[str]:
+    scratch, home = around.scratch, around.home
+    paths = set(secret_paths(home, around.environ))
+    for own in (around.claude_config, home / ".claude.json"):
+        if os.access(own, os.F_OK):
+            paths.add(own.resolve())
+    for path in sorted(paths):
+        if not around.project.is_relative_to(path):
+            cover = scratch.void if path.is_dir() else scratch.empty
+            yield from ("--ro-bind", str(cover), str(path))
+    for needed in around.needed:
+        if any(needed.is_relative_to(path) for path in paths):
+            yield from _bind("--ro-bind", needed)
+
+
+def _private(around: Surroundings, state: PrivateState) -> Iterator[str]:
+    # Each on itself: a mount point can't be replaced by a link for the next session.
+    yield from _bind("--bind", state.cache)
+    yield from _bind("--bind", state.claude)
+    credentials = around.claude_config / ".credentials.json"
+    if credentials.is_file():
+        place = state.claude / ".credentials.json"
+        yield from ("--bind", str(credentials.resolve()), str(place))
+
+
+def _writable_project(around: Surroundings) -> Iterator[str]:
+    project = around.project
+    yield from _bind("--bind", project)
+    for mount in repository_mounts(project):
+        yield from _bind("--bind" if mount.writable else "--ro-bind", mount.path)
+    if (project / ".runner").is_dir():
+        yield from _bind("--ro-bind", project / ".runner")
+    claude = project / ".claude"
+    if claude.is_dir() and not claude.is_symlink():
+        yield from _bind("--bind", claude)
+        for path in (claude / "settings.json", claude / "settings.local.json"):
+            if path.is_file() and not path.is_symlink():
+                yield from _bind("--ro-bind", path)
+
+
+def _overlaid_project(overlay: Overlay) -> Iterator[str]:
+    project, upper = str(overlay.project), overlay.upper
+    work = upper.with_name("work")
+    yield from ("--overlay-src", project, "--overlay", str(upper), str(work), project)
+    if (overlay.project / ".runner").is_dir():
+        yield from _bind("--ro-bind", overlay.project / ".runner")
+
+
+def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
+    variables = {
+        **cache_variables(state.cache, around.environ),
+        **_git_settings(around),
+        "CLAUDE_CONFIG_DIR": str(state.claude),
+        "TMPDIR": "/tmp",  # noqa: S108 - private to the run
+    }
+    if around.nests:
+        folders = (around.environ.get("PATH", os.defpath), str(around.bubblewrap.path.parent))
+        variables["PATH"] = os.pathsep.join(folders)
+        around.scratch.ignore.write_text(_ignored_by_git(around), encoding="utf-8")
+        yield from _bind("--ro-bind", around.scratch.ignore)
+    for name in HIDDEN_VARIABLES:
+        yield from ("--unsetenv", name)
+    for name, value in variables.items():
+        yield from ("--setenv", name, value)
+    yield from ("--chdir", str(around.project), "--")
+
+
+def _git_settings(around: Surroundings) -> dict[str, str]:
+    """Commits must not need the signing keys, which are hidden."""
+    settings = {"commit.gpgSign": "false", "tag.gpgSign": "false"}
+    if around.nests:
+        settings["core.excludesFile"] = str(around.scratch.ignore)
+    given = around.environ.get("GIT_CONFIG_COUNT", "0")
+    count = int(given) if given.isdecimal() else 0
+    variables = {"GIT_CONFIG_COUNT": str(count + len(settings))}
+    for index, (key, value) in enumerate(settings.items(), start=count):
+        variables |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
+    return variables
+
+
+def _ignored_by_git(around: Surroundings) -> str:
+    """The agent's own sandbox covers files that don't exist; `git add -A` must not trip on them."""
+    own = around.home / ".config" / "git" / "ignore"
+    try:
+        known = own.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        known = ""
+    return known + "\n" + "".join(f"/{name}\n" for name in _COVERED_BY_THE_AGENT)
+
+
+def _bind(kind: str, path: Path) -> tuple[str, str, str]:
+    return (kind, str(path), str(path))

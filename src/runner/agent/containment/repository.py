@@ -1,0 +1,135 @@
+"""Which parts of a git repository the agent may write.
+
+Commits must work, so `.git` is writable as a whole; but what makes git run programs (its
+configuration and hooks) is not, for whoever runs git there next runs it outside. A folder above
+a read-only file is mounted on itself: what is a mount point can't be renamed out of the way.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROTECTED = ("config", "config.worktree", "hooks", "info", "commondir", "gitdir")
+_MODULE_DEPTH = 4
+_GITDIR = re.compile(r"gitdir: (.+)")
+_WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A path of the project's repository, and whether the agent may write it."""
+
+    path: Path
+    writable: bool
+
+
+def repository_mounts(project: Path) -> list[Mount]:
+    """Return the mounts for the project's repository, in the order in which to make them.
+
+    Creates the folder for hooks where it is missing: what is not there can't be protected.
+    """
+    dot_git = project / ".git"
+    if dot_git.is_symlink():
+        return []
+    if dot_git.is_dir():
+        return list(_own(dot_git))
+    return list(_linked(dot_git)) if dot_git.is_file() else []
+
+
+def unprotected(project: Path) -> list[Path]:
+    """Return what should be protected and can't be, because it is a symbolic link."""
+    dot_git = project / ".git"
+    places = (dot_git, *(dot_git / name for name in _PROTECTED))
+    return [path for path in places if path.is_symlink()]
+
+
+def undo_redirection(project: Path, *, existed: bool) -> Path | None:
+    """Take away a `.git/commondir` that was made meanwhile; return where it went.
+
+    With such a file git reads its configuration from another folder. It can't be kept from
+    being made while commits are possible.
+    """
+    redirection = project / ".git" / "commondir"
+    if existed or not redirection.is_file():
+        return None
+    moved = redirection.with_name("commondir.taken-away-by-runner")
+    try:
+        redirection.replace(moved)
+    except OSError:
+        return redirection
+    return moved
+
+
+def _own(git: Path) -> Iterator[Mount]:
+    yield Mount(git, writable=True)
+    _ensure(git)
+    yield from _read_only(git)
+    modules = git / "modules"
+    if modules.is_dir() and not modules.is_symlink():
+        yield from _modules(modules, _MODULE_DEPTH)
+
+
+def _ensure(git: Path) -> None:
+    try:
+        (git / "hooks").mkdir(exist_ok=True)
+        if "worktreeconfig" in _text(git / "config").lower():
+            (git / "config.worktree").touch()
+    except OSError:
+        return
+
+
+def _read_only(git: Path) -> Iterator[Mount]:
+    for name in _PROTECTED:
+        path = git / name
+        # A link could lead the mount to any file of the user's.
+        if path.exists() and not path.is_symlink():
+            yield Mount(path, writable=False)
+
+
+def _modules(folder: Path, depth: int) -> Iterator[Mount]:
+    yield Mount(folder, writable=True)
+    for child in sorted(folder.iterdir()):
+        if child.is_dir() and not child.is_symlink():
+            if (child / "HEAD").is_file():
+                yield from _own(child)
+            elif depth > 0:
+                yield from _modules(child, depth - 1)
+
+
+def _linked(dot_git: Path) -> Iterator[Mount]:
+    """Yield the mounts for a linked work tree or a submodule.
+
+    Only a folder that points back at this project is believed: the file is the repository's
+    to choose, and could name any folder of the user's.
+    """
+    yield Mount(dot_git, writable=False)
+    named = _GITDIR.match(_text(dot_git))
+    if named is None:
+        return
+    git = (dot_git.parent / named.group(1).strip()).resolve()
+    if not (git / "HEAD").is_file():
+        return
+    common = (git / _text(git / "commondir").strip()).resolve()
+    if _same(_text(git / "gitdir").strip(), git, dot_git) and git.parent.parent == common:
+        yield from _own(common)
+        yield Mount(git.parent, writable=True)
+    elif not _submodule_of(git, dot_git.parent):
+        return
+    yield from _own(git)
+
+
+def _submodule_of(git: Path, project: Path) -> bool:
+    named = _WORKTREE.search(_text(git / "config"))
+    return named is not None and _same(named.group(1).strip('"'), git, project)
+
+
+def _same(named: str, base: Path, expected: Path) -> bool:
+    return bool(named) and (base / named).resolve() == expected.resolve()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,197 @@
+"""Folders of a run that only its agents write: temporary files, overlays, private state."""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from runner.errors import PrerequisiteError
+
+_PREFIX = "runner-scratch-"
+_LOCK = "in-use"
+_FOLDERS = ("tmp", "var-tmp", "void", "sessions")
+_ACCOUNT_KEYS = (
+    "oauthAccount", "userID", "primaryApiKey", "customApiKeyResponses", "hasCompletedOnboarding",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The scratch folder of one run.
+
+    Attributes:
+        root: an existing folder outside the project, on one file system.
+    """
+
+    root: Path
+
+    @property
+    def tmp(self) -> Path:
+        """What the agent sees as /tmp."""
+        return self.root / "tmp"
+
+    @property
+    def var_tmp(self) -> Path:
+        """What the agent sees as /var/tmp."""
+        return self.root / "var-tmp"
+
+    @property
+    def void(self) -> Path:
+        """An empty folder, to hide others behind."""
+        return self.root / "void"
+
+    @property
+    def empty(self) -> Path:
+        """An empty file, to hide others behind."""
+        return self.root / "empty"
+
+    @property
+    def ignore(self) -> Path:
+        """What git inside does not see as new."""
+        return self.root / "ignore"
+
+    def new_folder(self) -> Path:
+        """Return a new folder that no agent has seen."""
+        return Path(tempfile.mkdtemp(dir=self.root / "sessions"))
+
+
+@contextmanager
+def scratch(project: Path) -> Iterator[Scratch]:
+    """Give a scratch folder; remove it at the end, and those of runs that were killed.
+
+    Raises:
+        PrerequisiteError: no folder for temporary files can be written.
+    """
+    base = _base(project)
+    _sweep(base)
+    root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getuid()}-", dir=base)).resolve()
+    unlocked = root / f"{_LOCK}.new"
+    lock = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        # It takes its name once it is locked: a sweep must never find it free before.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        unlocked.rename(root / _LOCK)
+        made = Scratch(root)
+        for name in _FOLDERS:
+            (root / name).mkdir()
+        for shared in (made.tmp, made.var_tmp):
+            shared.chmod(0o1777)
+        made.empty.touch(0o400)
+        yield made
+    finally:
+        os.close(lock)
+        remove_tree(root)
+
+
+def remove_tree(root: Path) -> None:
+    """Remove a folder, whatever permissions stand in the way; what stays is no error.
+
+    The kernel leaves folders without any permission in an overlay's work folder, and Go makes
+    its module cache read-only.
+    """
+    for folder, folders, _ in os.walk(root):
+        for name in folders:
+            path = Path(folder, name)
+            with suppress(OSError):
+                mode = path.lstat().st_mode
+                if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+                    path.chmod(0o700)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def project_state(project: Path) -> Path | None:
+    """Return the folder for what this project's agents keep from run to run, made on demand.
+
+    Each project has one of its own: a shared cache would let one project's agent leave
+    something for another's, or for the user. None where the user's cache can't be written.
+    """
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", project.name)[:40] or "project"
+    digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:12]
+    folder = user_cache_path("runner") / "sandbox" / f"{slug}-{digest}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return None
+    return folder.resolve() if os.access(folder, os.W_OK) else None
+
+
+def claude_config(environ: Mapping[str, str], home: Path) -> tuple[Path, Path]:
+    """Return the user's own folder of Claude Code and its `.claude.json`."""
+    chosen = environ.get("CLAUDE_CONFIG_DIR")
+    if chosen:
+        return Path(chosen).resolve(), Path(chosen).resolve() / ".claude.json"
+    return home / ".claude", home / ".claude.json"
+
+
+def prepare_claude(folder: Path, account_file: Path, credentials: Path) -> None:
+    """Make the agent's private folder of Claude Code, signed in as the user is.
+
+    Only the account is taken over: hooks, MCP servers and transcripts of other projects stay
+    out, and nothing that the agent writes is read by the user's own Claude Code.
+
+    Args:
+        folder: does not exist; no agent may have had its hands on the folder it goes into.
+        account_file: the user's `.claude.json`.
+        credentials: the user's `.credentials.json`; where it exists, a place to mount it is made.
+    """
+    folder.mkdir(mode=0o700)
+    if credentials.is_file():
+        (folder / credentials.name).touch(0o600)
+    account = _account(account_file)
+    if account:
+        target = folder / ".claude.json"
+        target.touch(0o600)
+        target.write_text(json.dumps(account), encoding="utf-8")
+
+
+def _account(path: Path) -> dict[str, object]:
+    known = _json(path)
+    return {key: known[key] for key in _ACCOUNT_KEYS if key in known}
+
+
+def _json(path: Path) -> dict[str, object]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _base(project: Path) -> Path:
+    for place in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
+        folder = Path(place).resolve()
+        if not folder.is_relative_to(project) and os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    raise PrerequisiteError(
+        "No folder for temporary files can be written outside the project.",
+        hint="Set TMPDIR to a folder outside the project that you may write.",
+    )
+
+
+def _sweep(base: Path) -> None:
+    for old in base.glob(f"{_PREFIX}{os.getuid()}-*"):
+        # Others may write in this folder too, and give our names to things of theirs.
+        try:
+            found = old.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+                continue
+            lock = os.open(old / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_tree(old)
+        except OSError:
+            continue
+        finally:
+            os.close(lock)

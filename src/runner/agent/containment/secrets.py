@@ -1,0 +1,60 @@
+"""What the agent has no business with: credential files and variables."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+_IN_HOME = (
+    ".ssh", ".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".gnupg", ".password-store",
+    ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".pgpass",
+    ".my.cnf", ".boto", ".s3cfg", ".vault-token", ".terraform.d/credentials.tfrc.json",
+    ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
+    ".gradle/gradle.properties", ".composer/auth.json", ".config/composer/auth.json",
+    ".config/gh", ".config/glab-cli", ".config/hub", ".config/git/credentials", ".config/op",
+    ".config/rclone", ".config/doctl", ".config/heroku", ".config/containers/auth.json",
+    ".config/github-copilot", ".config/pypoetry/auth.toml", ".local/share/keyrings",
+    ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium",
+    ".config/BraveSoftware", ".bash_history", ".zsh_history", ".python_history",
+    ".node_repl_history", ".psql_history", ".mysql_history", ".Xauthority", ".ICEauthority",
+)  # fmt: skip
+
+# Claude Code signs in with these folders when it is told to use another cloud.
+_NEEDED_WITH = {
+    ".aws": "CLAUDE_CODE_USE_BEDROCK",
+    ".config/gcloud": "CLAUDE_CODE_USE_VERTEX",
+    ".azure": "CLAUDE_CODE_USE_FOUNDRY",
+}
+
+HIDDEN_VARIABLES = (
+    "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR", "XAUTHORITY", "DOCKER_HOST", "DOCKER_AUTH_CONFIG", "CONTAINER_HOST",
+    "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITLAB_TOKEN", "CI_JOB_TOKEN",
+    "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL",
+    "NPM_TOKEN", "NODE_AUTH_TOKEN", "TWINE_PASSWORD", "UV_PUBLISH_TOKEN", "UV_PUBLISH_PASSWORD",
+    "PYPI_TOKEN", "POETRY_PYPI_TOKEN_PYPI", "CARGO_REGISTRY_TOKEN", "VAULT_TOKEN",
+)  # fmt: skip
+"""Taken out of the agent's environment: sockets of agents, and tokens that publish."""
+
+
+def secret_paths(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the credential files and folders in `home` that exist, links resolved.
+
+    What Claude Code itself signs in with (Bedrock, Vertex, Foundry) is left out.
+    """
+    for name in _IN_HOME:
+        switch = _NEEDED_WITH.get(name)
+        if switch is None or not environ.get(switch):
+            yield from _existing(home / name)
+    try:
+        dotenv = sorted(home.glob(".env*"))
+    except OSError:
+        dotenv = []
+    for path in dotenv:
+        yield from _existing(path)
+
+
+def _existing(path: Path) -> Iterator[Path]:
+    try:
+        if path.exists():
+            yield path.resolve()
+    except OSError:
+        return

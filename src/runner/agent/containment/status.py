@@ -1,0 +1,140 @@
+"""What contains the agent in a run, and the wrapping that does it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runner.agent.containment.box import (
+    PrivateState,
+    Surroundings,
+    box_command,
+    read_only_box_command,
+)
+from runner.agent.containment.overlay import Overlay
+from runner.agent.containment.scratch import prepare_claude
+from runner.agent.containment.sdk import nested_sandbox, sdk_sandbox
+from runner.marker import Instruction
+
+READ_ONLY = frozenset({Instruction.SYNC, Instruction.VERIFY, Instruction.REVIEW})
+"""Sessions that must not change the project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of containment; `detail` says what it does, or why it is not there."""
+
+    name: str
+    active: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """Something the user should know before the first session."""
+
+    text: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Containment:
+    """Contains the sessions of one run.
+
+    Attributes:
+        summary: one line for the startup display.
+        layers: all that this machine could have, active or not.
+        cautions: to be shown as warnings before the first session.
+        overlays: the layers of the read-only sessions wrapped so far, in order.
+    """
+
+    summary: str
+    layers: tuple[Layer, ...] = ()
+    cautions: tuple[Caution, ...] = ()
+    overlays: list[Overlay] = field(default_factory=list)
+
+    @property
+    def active(self) -> bool:
+        """Whether the operating system contains the agent at all."""
+        return any(layer.active for layer in self.layers)
+
+    def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
+        """Return the command that runs `command` contained, as sessions of its kind are."""
+        del instruction
+        return command
+
+    def sdk_settings(self, instruction: Instruction) -> dict[str, Any] | None:
+        """Return the settings of the agent's own sandbox, None to leave it off."""
+        del instruction
+        return None
+
+
+@dataclass(frozen=True)
+class SdkContainment(Containment):
+    """The agent's own sandbox contains its Bash tool (macOS)."""
+
+    project: Path = Path()
+    home: Path = Path()
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def sdk_settings(self, instruction: Instruction) -> dict[str, Any]:
+        """See `Containment.sdk_settings`."""
+        read_only = instruction in READ_ONLY
+        return sdk_sandbox(self.project, self.home, self.environ, read_only=read_only)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BubblewrapContainment(Containment):
+    """bubblewrap contains the whole agent process (Linux).
+
+    Attributes:
+        state: what sessions that may write the project share.
+        account_file: the user's `.claude.json`.
+        overlay_works: whether read-only sessions get a throw-away copy.
+    """
+
+    around: Surroundings
+    state: PrivateState
+    account_file: Path
+    overlay_works: bool
+
+    def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
+        """See `Containment.wrap`. A read-only session shares no state with any other."""
+        if instruction not in READ_ONLY:
+            return [*box_command(self.around, self.state, None), *command]
+        folder = self.around.scratch.new_folder()
+        state = new_state(self.around, folder, self.account_file)
+        if not self.overlay_works:
+            return [*read_only_box_command(self.around, state), *command]
+        overlay = new_overlay(self.around.project, folder)
+        self.overlays.append(overlay)
+        return [*box_command(self.around, state, overlay), *command]
+
+    def sdk_settings(self, instruction: Instruction) -> dict[str, Any] | None:
+        """See `Containment.sdk_settings`."""
+        del instruction
+        if not self.around.nests:
+            return None
+        # A read-only session's own caches lie in a folder that is named only when it starts.
+        sessions = self.around.scratch.root / "sessions"
+        return nested_sandbox([Path("/tmp"), Path("/var/tmp"), self.state.cache, sessions])  # noqa: S108
+
+
+def new_state(
+    around: Surroundings, folder: Path, account_file: Path, cache: Path | None = None
+) -> PrivateState:
+    """Make private state in `folder`, which no agent has seen."""
+    claude = folder / "claude"
+    prepare_claude(claude, account_file, around.claude_config / ".credentials.json")
+    if cache is None:
+        cache = folder / "cache"
+        cache.mkdir()
+    return PrivateState(claude, cache)
+
+
+def new_overlay(project: Path, folder: Path) -> Overlay:
+    """Make the two folders of an overlay in `folder`."""
+    upper = folder / "upper"
+    upper.mkdir()
+    upper.with_name("work").mkdir()
+    return Overlay(project, upper)

