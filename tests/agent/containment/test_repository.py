@@ -112,3 +112,12 @@ def test_a_redirection_that_was_there_before_stays(project: Path) -> None:
     (project / ".git" / "commondir").write_text(".\n")
     assert undo_redirection(project, existed=True) is None
     assert (project / ".git" / "commondir").exists()
+
+
+def test_behind_a_link_nothing_is_taken_away(project: Path, tmp_path: Path) -> None:
+    (project / ".git" / "commondir").write_text(".\n")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".git").symlink_to(project / ".git")
+    assert undo_redirection(other, existed=False) is None
+    assert (project / ".git" / "commondir").exists()

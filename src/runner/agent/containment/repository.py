@@ -51,7 +51,7 @@ def undo_redirection(project: Path, *, existed: bool) -> Path | None:
     being made while commits are possible.
     """
     redirection = project / ".git" / "commondir"
-    if existed or not redirection.is_file():
+    if existed or redirection.parent.is_symlink() or not redirection.is_file():
         return None
     moved = redirection.with_name("commondir.taken-away-by-runner")
     try:
