@@ -199,7 +199,7 @@ class PathPolicy:
                 )
         if parts[-1] in _GUARDED_FILES:
             raise RefusedError("path:protected", f"{shown} is protected; leave it as it is.")
-        if parts[-1].startswith("-"):
+        if parts[-1].startswith("-") or re.search(r"\s-", parts[-1]):
             raise RefusedError(
                 "path:dash", f"{shown}: a name that begins with '-' would be taken for an option."
             )

@@ -110,6 +110,10 @@ def _notebook(paths: PathPolicy, tool_input: Mapping[str, Any], name: str) -> No
     paths.write(path, ".")
 
 
+def _notebook_read(paths: PathPolicy, tool_input: Mapping[str, Any], name: str) -> None:
+    paths.read(_text(tool_input, "notebook_path", name), ".")
+
+
 def _search(paths: PathPolicy, tool_input: Mapping[str, Any], name: str) -> None:
     """Glob and Grep: a folder, and patterns that may themselves be paths."""
     folder = tool_input.get("path")
@@ -134,7 +138,7 @@ def _pattern(paths: PathPolicy, pattern: str) -> None:
 
 _FILE_TOOLS: dict[str, Callable[[PathPolicy, Mapping[str, Any], str], None]] = {
     "Read": _read,
-    "NotebookRead": _notebook,
+    "NotebookRead": _notebook_read,
     "Write": _write,
     "Edit": _write,
     "MultiEdit": _write,

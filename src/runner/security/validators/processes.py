@@ -101,7 +101,9 @@ def _ps(call: Call) -> None:
             if not re.fullmatch(r"-[efFlaAxdHjwT]+[pouU]?|--(?:no-headers?|forest|sort=[\w%,+-]+|pid=\d+|ppid=\d+|headers)|-[aux]{2,4}w*|-o[\w,=%]+|-p\d+", text):
                 raise call.refuse(f"the option {text} is not allowed.")
             if text.endswith(("p", "o", "U")) and words and not text.startswith("--"):
-                words.pop(0)
+                value = words.pop(0)
+                if "environ" in (value.text or value.source):
+                    raise call.refuse("environments hold credentials.")
         elif text.isdecimal():
             continue
         elif not re.fullmatch(r"[auxwfjlhHT]+", text):
