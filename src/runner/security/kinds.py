@@ -33,6 +33,9 @@ def check(call: Call, kind: str, word: Word, what: str) -> None:
     """Refuse a value that is not of its kind.
 
     Args:
+        call: the command the value belongs to.
+        kind: one of the kinds listed above.
+        word: the value.
         what: how the value is called in a message, e.g. `-o` or `the file`.
     """
     if kind == "text":
@@ -87,7 +90,7 @@ def _path(call: Call, kind: str, word: Word, what: str) -> None:
         _unknown_path(call, kind, word, what)
         return
     for text in word.choices:
-        if text == "-" and kind in {"read", "tree", "write"}:
+        if text == "-" and kind in {"read", "tree", "write", "project"}:
             continue
         if word.glob:
             _glob(call, kind, text)

@@ -7,14 +7,81 @@ from runner.security.kinds import check
 from runner.security.shell.facts import Word
 
 _FLAGS = frozenset(
-    """-print -print0 -ls -prune -quit -empty -nouser -nogroup -readable -writable -executable -true -false
-    -depth -d -mount -xdev -daystart -follow -noleaf -ignore_readdir_race -not -a -and -o -or -nowarn -warn ! ( ) ,""".split()
+    [
+        "-print",
+        "-print0",
+        "-ls",
+        "-prune",
+        "-quit",
+        "-empty",
+        "-nouser",
+        "-nogroup",
+        "-readable",
+        "-writable",
+        "-executable",
+        "-true",
+        "-false",
+        "-depth",
+        "-d",
+        "-mount",
+        "-xdev",
+        "-daystart",
+        "-follow",
+        "-noleaf",
+        "-ignore_readdir_race",
+        "-not",
+        "-a",
+        "-and",
+        "-o",
+        "-or",
+        "-nowarn",
+        "-warn",
+        "!",
+        "(",
+        ")",
+        ",",
+    ]
 )
 _VALUES = frozenset(
-    """-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin -atime
-    -amin -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -regextype -printf -used -newermt -newerat -newerct -fstype""".split()
+    [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-iwholename",
+        "-regex",
+        "-iregex",
+        "-lname",
+        "-ilname",
+        "-type",
+        "-xtype",
+        "-size",
+        "-mtime",
+        "-mmin",
+        "-atime",
+        "-amin",
+        "-ctime",
+        "-cmin",
+        "-maxdepth",
+        "-mindepth",
+        "-perm",
+        "-user",
+        "-group",
+        "-uid",
+        "-gid",
+        "-links",
+        "-inum",
+        "-regextype",
+        "-printf",
+        "-used",
+        "-newermt",
+        "-newerat",
+        "-newerct",
+        "-fstype",
+    ]
 )
-_FILES = frozenset("-newer -anewer -cnewer -samefile".split())
+_FILES = frozenset(["-newer", "-anewer", "-cnewer", "-samefile"])
 _EXECUTES = frozenset({"-exec", "-execdir"})
 _START_FLAGS = frozenset({"-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3"})
 _FOUND = Word(None, source="{}")
@@ -198,8 +265,7 @@ def _lists_files(texts: list[str | None]) -> bool:
     if texts[:1] == ["find"]:
         return len(texts) < 2 or not {"-printf", "-exec", "-execdir"} & set(texts)
     if texts[:1] in (["grep"], ["rg"]):
-        return any(text and (text == "--files-with-matches" or text == "--files"
-                   or (text[0] == "-" and text[:2] != "--" and "l" in text)) for text in texts[1:])  # fmt: skip
+        return any(text and (text in {"--files-with-matches", "--files"} or (text[0] == "-" and text[:2] != "--" and "l" in text)) for text in texts[1:])  # fmt: skip
     return False
 
 
@@ -208,7 +274,6 @@ def _replace(word: Word, marker: str) -> Word:
     if text is None or marker not in text:
         return word
     return Word(None, prefix=text.partition(marker)[0], source=text)
-
 
 
 VALIDATORS = {"find": _find, "xargs": _xargs}

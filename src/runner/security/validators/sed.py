@@ -10,7 +10,17 @@ from runner.security.shell.facts import Word
 
 _FLAGS = frozenset("nrEszu")
 _LONG_FLAGS = frozenset(
-    "--quiet --silent --regexp-extended --separate --null-data --unbuffered --posix --debug --sandbox".split()
+    [
+        "--quiet",
+        "--silent",
+        "--regexp-extended",
+        "--separate",
+        "--null-data",
+        "--unbuffered",
+        "--posix",
+        "--debug",
+        "--sandbox",
+    ]
 )
 _SUBSTITUTE_FLAGS = re.compile(r"[gpiIm0-9]*")
 
@@ -199,7 +209,9 @@ class _Script:
         elif letter in "aic" and letter:
             self._text_block()
         else:
-            raise self._refuse(f"the command {letter or '?'}", forbidden=letter in "ewWrRvF" and letter)
+            raise self._refuse(
+                f"the command {letter or '?'}", forbidden=letter in "ewWrRvF" and letter
+            )
 
     def _addresses(self) -> None:
         if not self._address():
