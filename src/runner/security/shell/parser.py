@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn
 
 from runner.security.shell.nodes import (
     Assign,
@@ -125,8 +124,6 @@ class ListParser(WordScanner):
             chain = self._chain()
             sequence.chains.append(chain)
             operator = self.operator()
-            if operator in (";", "&") and self.pending and self.substituting:
-                self._misprinted()
             if operator == "&":
                 chain.background = True
             elif operator not in (";", "\n"):
@@ -346,7 +343,7 @@ class ListParser(WordScanner):
 
     def _delimiter(self, redirect: Redirect) -> None:
         if self.substituting and self.compounds:
-            self._misprinted()
+            self.misprinted()
         match = _DELIMITER.match(self.text, self.pos)
         following = self.text[match.end() : match.end() + 1] if match is not None else ""
         if match is None or (following and following not in " \t\n;&|<>()"):
@@ -356,13 +353,7 @@ class ListParser(WordScanner):
         redirect.quoted = redirect.delimiter != raw
         self.pos = match.end()
         self.pending.append(redirect)
-
-    def _misprinted(self) -> NoReturn:
-        """Bash prints a substitution anew before it runs it, and loses the `;` after these."""
-        self.fail(
-            "Inside a substitution a here-document is followed by more, or is in a compound command.",
-            "Put the here-document in a plain command that ends its line.",
-        )
+        self.documents += 1
 
     def redirections(self, command: Command) -> None:
         """Read the redirections after a compound command."""

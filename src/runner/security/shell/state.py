@@ -26,6 +26,7 @@ from runner.security.shell.values import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from runner.security.shell.limits import Budget
     from runner.security.shell.nodes import Node
 
 Variables = dict[str, Value]
@@ -128,8 +129,11 @@ class Knowledge:
 class Environment:
     """Variables and directory of the shell process that the walk is in."""
 
-    def __init__(self, knowledge: Knowledge, state: State, fixed: Mapping[str, str]) -> None:
+    def __init__(
+        self, knowledge: Knowledge, state: State, fixed: Mapping[str, str], budget: Budget
+    ) -> None:
         self.knowledge = knowledge
+        self.budget = budget
         self.state = state
         self.fixed = fixed
         self.loops: list[tuple[Node, int]] = []
@@ -262,6 +266,7 @@ def merge(left: State | None, right: State | None, environment: Environment) -> 
     if left.variables is right.variables:
         return State(left.variables, cwds, errexit)
     merged: Variables = {}
+    environment.budget.node(len(left.variables) // 8)
     for name in left.variables.keys() | right.variables.keys():
         one, other = left.variables.get(name), right.variables.get(name)
         merged[name] = (

@@ -45,8 +45,8 @@ class Walk(Structures):
     def __init__(
         self, knowledge: Knowledge, state: State, fixed: Mapping[str, str], functions: set[str]
     ) -> None:
-        self.environment = Environment(knowledge, state, fixed)
         self.budget = Budget()
+        self.environment = Environment(knowledge, state, fixed, self.budget)
         self.expander = Expander(self)
         self.functions = functions
         self.commands: list[SimpleCommand] = []
