@@ -298,8 +298,8 @@ def test_after_a_change_of_ifs_nothing_unquoted_is_known() -> None:
 
 SCRIPTS = st.sampled_from(
     [
-        "ls; {}", "{}; ls", "ls && {}", "( {} )", "if ls; then {}; fi", "f() {{ {}; }}", "x=$({})",
-        "for i in a; do {}; done", 'echo "$({})"', "cat <({})", "eval '{}'", "ls | {}", "ls\n{}",
+        "ls; {}", "{}; ls", "ls && {}", "( {} )", "if ls; then {}; fi", "f() {{ {}; }}", "x=$( {} )",
+        "for i in a; do {}; done", 'echo "$( {} )"', "cat <( {} )", "eval '{}'", "ls | {}", "ls\n{}",
     ]
 )  # fmt: skip
 
