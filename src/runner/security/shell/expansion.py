@@ -250,10 +250,7 @@ def _globbed(value: Value) -> Value:
 
 
 def _with_glob(value: Value) -> Value:
-    prefixes = [_GLOB.split(text)[0] for text in value.choices or ()]
-    prefix = value.prefix
-    if prefixes:
-        prefix = min(prefixes, key=len) if len(prefixes) == 1 else ""
+    prefix = _GLOB.split(value.prefix)[0]
     return Value(value.choices, prefix=prefix, glob=True, splits=value.splits, nonempty=True)
 
 
