@@ -275,7 +275,34 @@ def test_redirections_of_a_group_reach_the_commands_in_it() -> None:
 
 
 def test_functions_are_named() -> None:
-    assert analyse("f() { :; }; eval 'g() { :; }'").functions == {"f", "g"}
+    assert analyse("f() { :; }; function g { f; }; g").functions == {"f", "g"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(f() { :; }); f",
+        "if x; then f() { :; }; fi; f",
+        "x && f() { :; }; f",
+        "f; f() { :; }",
+        "g() { f; }; g; f() { :; }",
+        "trap 'f' EXIT; f() { :; }",
+        "f() { :; } & f",
+        "for i in a; do f() { :; }; done; f",
+    ],
+)
+def test_a_function_that_may_not_be_defined_is_not_named(text: str) -> None:
+    assert "f" not in analyse(text).functions
+
+
+def test_functions_may_call_each_other_before_they_are_defined() -> None:
+    assert analyse("g() { f; }; f() { :; }; g").functions == {"f", "g"}
+
+
+def test_a_file_of_a_pattern_keeps_the_patterns_prefix() -> None:
+    (word,) = arguments('for f in src/*.py; do cmd "$f"; done')
+
+    assert (word.choices, word.prefix, word.splits) == (None, "src/", False)
 
 
 def test_a_nested_script_does_not_trust_what_it_is_given() -> None:

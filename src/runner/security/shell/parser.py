@@ -52,6 +52,7 @@ CLOSERS = frozenset(["then", "else", "elif", "fi", "do", "done", "esac", "}"])
 DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly"])
 _ASSIGN_SENSITIVE = DECLARATIONS | {"alias", "eval", "let"}
 _ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?=)|(\[))")
+_WORD_ENDS = ("", " ", "\t", "\n", ";", "&", "|", "<", ">", ")")
 _SPLIT_NAME = re.compile(r"(?:[A-Za-z0-9_]*\\\n)+[A-Za-z0-9_]*[\[=+]")
 _FD = re.compile(r"([0-9]{1,9})(?=[<>](?!\())")
 _FD_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}(?=[<>](?!\())")
@@ -162,7 +163,8 @@ class ListParser(WordScanner):
             self.take_reserved(word)
             if word == "time":
                 self._time_options()
-        if prefixed and (self._at_end() or self.operator() in (";", "\n")):
+        ended = self.pos >= len(self.text) or self.operator() in (";", "\n")
+        if prefixed and ended:
             return Pipeline([], negated)
         commands = [self.command()]
         while (operator := self.operator()) in ("|", "|&"):
@@ -265,6 +267,8 @@ class ListParser(WordScanner):
             if not compound or bracket:
                 self.unexpected("a value")
             items = self._items()
+            if self.char() not in _WORD_ENDS:
+                self.unexpected("a blank after the array")
         else:
             value = self._value()
         source = self.text[start : self.pos]

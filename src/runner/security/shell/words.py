@@ -233,7 +233,9 @@ class WordScanner(Scanner):
                 return
             if self.text.startswith("\\\n", match.end()):
                 self.fail("A continuation line follows a `$`.", "Keep the expansion on one line.")
-            parts.append(Variable(match.group(), quoted))
+            variable = Variable(match.group(), quoted)
+            variable.bare = match.re is _NAME
+            parts.append(variable)
             self.pos = match.end()
 
     def _dollar_quote(self, following: str, parts: list[Part]) -> None:
