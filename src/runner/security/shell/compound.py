@@ -234,6 +234,8 @@ class Parser(ListParser):
             self.unexpected("a command")
         if isinstance(body, Simple):
             name = "COPROC"
+            if any(isinstance(one, Word) and one.plain() in RESERVED_WORDS for one in body.words):
+                self.unexpected("a plain command after `coproc`")
         return Coproc(name, body)
 
     def _condition(self, _word: str) -> Command:

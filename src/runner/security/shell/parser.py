@@ -225,6 +225,7 @@ class ListParser(WordScanner):
             self._split_subscript()
             name = command.words[0]
             declares = isinstance(name, Word) and name.plain() in DECLARATIONS
+            declares = declares and not command.redirections
             assign = self.assign(compound=declares)
             command.words.append(self.word() if assign is None else assign)
             return True

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runner.security.shell.limits import Budget
-    from runner.security.shell.nodes import Node
+    from runner.security.shell.nodes import Node, Sequence
 
 Variables = dict[str, Value]
 Directories = tuple[str, ...] | None
@@ -92,6 +92,7 @@ class Knowledge:
         summary: for each variable the join of all values it is ever given.
         volatile: variables assigned where the order of events is not followed (functions, traps).
         integers: variables with the integer attribute, whose every value is arithmetic.
+        parsed: code for `eval` and `trap`, so that its loops are the same ones in every pass.
         loop_variables: what is assigned in each loop; `loop_moves`: loops that change directory.
     """
 
@@ -102,6 +103,7 @@ class Knowledge:
         self.loop_variables: dict[Node, set[str]] = {}
         self.loop_moves: set[Node] = set()
         self.flags: set[str] = set()
+        self.parsed: dict[str, Sequence] = {}
         self.changed = False
         self.widen = False
 

@@ -75,7 +75,10 @@ class Walk(Structures):
     def parse_again(self, text: str) -> Sequence:
         """Parse code that runs in this same shell (`eval`, `trap`)."""
         self.budget.node()
-        return parse(text, self.budget, self.functions)
+        parsed = self.environment.knowledge.parsed
+        if text not in parsed:
+            parsed[text] = parse(text, self.budget, self.functions)
+        return parsed[text]
 
     def sequence(self, sequence: Sequence) -> Outcome:
         """Walk a list in the current state, and leave the state after it."""
