@@ -118,6 +118,14 @@ def test_a_quoted_unknown_value_keeps_its_prefix() -> None:
     assert (word.choices, word.prefix, word.splits) == (None, "src/", False)
 
 
+@pytest.mark.parametrize("text", ['cmd "$*"', 'x=$@; cmd "$x"', 'a=(1 2); cmd "${a[*]}"'])
+def test_a_list_that_is_joined_is_not_one_of_its_elements(text: str) -> None:
+    (word,) = arguments("set -- a b; " + text)
+
+    assert word.choices is None
+    assert not word.numeric
+
+
 def test_a_glob_is_marked_and_keeps_its_prefix() -> None:
     first, second = arguments("cmd src/*.py '*.py'")
 
