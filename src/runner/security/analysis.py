@@ -13,6 +13,7 @@ def read_script(
     """Return the commands in `text`. Raises RefusedError for what can't be understood.
 
     Args:
+        text: the script, as bash would get it.
         variables: environment variables whose values are certain.
         command: the command that makes a shell run the text, when it is not the outermost.
     """

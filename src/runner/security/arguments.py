@@ -142,7 +142,8 @@ class _Reader:
         self.position += 1
         if word.splits and not word.numeric and self.rule.unknown != "any":
             raise _refuse(
-                self.rule, f"{word.source}, the value of {name}, could split into options. Quote it."
+                self.rule,
+                f"{word.source}, the value of {name}, could split into options. Quote it.",
             )
         if word.glob and word.choices is not None:
             raise _refuse(self.rule, f"the value of {name} can't be a pattern. Quote it.")

@@ -1,9 +1,9 @@
 """Judge one simple command: its variables, its redirections, its name, its arguments."""
 
 import itertools
-import os
 import re
 from dataclasses import replace
+from os.path import commonpath
 
 from runner.security import environment
 from runner.security.arguments import read_arguments
@@ -70,7 +70,7 @@ def _each(word: Word) -> list[Word]:
 def _blurred(word: Word) -> Word:
     if word.choices is None or len(word.choices) < 2:
         return word
-    return replace(word, choices=None, prefix=os.path.commonprefix(list(word.choices)))
+    return replace(word, choices=None, prefix=commonpath(list(word.choices)))
 
 
 def _judge_words(context: Context, command: SimpleCommand) -> str:

@@ -22,6 +22,7 @@ class Context:
         functions: names the script defines as functions.
         rooted: variables that certainly hold a directory of the project.
         assigned: variables the script itself sets.
+        script: all commands of the script that this one is part of.
         depth: how deep in wrappers and nested scripts this command is.
     """
 
@@ -34,6 +35,7 @@ class Context:
     functions: frozenset[str] = frozenset()
     rooted: frozenset[str] = frozenset()
     assigned: frozenset[str] = frozenset()
+    script: tuple[SimpleCommand, ...] = ()
     depth: int = 0
 
     def deeper(self) -> "Context":

@@ -24,6 +24,8 @@ def check_assignment(context: Context, assignment: Assignment, cwd: str | None) 
     """Refuse an assignment that could change what later commands run.
 
     Args:
+        context: mode and rules in force.
+        assignment: name and value, as far as it is known.
         cwd: where the command runs; relative path values are taken from there.
     """
     name = assignment.name
@@ -42,9 +44,7 @@ def check_assignment(context: Context, assignment: Assignment, cwd: str | None) 
             )
 
 
-def _value_allowed(
-    context: Context, rule: EnvironmentRule, value: Word, cwd: str | None
-) -> bool:
+def _value_allowed(context: Context, rule: EnvironmentRule, value: Word, cwd: str | None) -> bool:
     if rule.values is None:
         return False
     if rule.values == ".*" and rule.kind == "text":

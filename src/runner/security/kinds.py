@@ -7,12 +7,16 @@ runs) · `write` a path that is written · `remove` a path that is removed · `n
 """
 
 import fnmatch
+import glob
+import itertools
+import os
 import re
 
 from runner.security.context import Call
 from runner.security.paths import GUARDED, is_endless, mentions_secret
 from runner.security.shell.facts import Word
 
+_MAX_MATCHES = 500
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*(?:[a-zA-Z%]{0,3})?")
 _LOOPBACK = re.compile(
     r"(?:(?:https?|wss?)://)?(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])(?::\d{1,5}|:)?"
@@ -29,6 +33,9 @@ def check(call: Call, kind: str, word: Word, what: str) -> None:
     """Refuse a value that is not of its kind.
 
     Args:
+        call: the command the value belongs to.
+        kind: one of the kinds listed above.
+        word: the value.
         what: how the value is called in a message, e.g. `-o` or `the file`.
     """
     if kind == "text":
@@ -83,7 +90,7 @@ def _path(call: Call, kind: str, word: Word, what: str) -> None:
         _unknown_path(call, kind, word, what)
         return
     for text in word.choices:
-        if text == "-" and kind in {"read", "tree", "write"}:
+        if text == "-" and kind in {"read", "tree", "write", "project"}:
             continue
         if word.glob:
             _glob(call, kind, text)
@@ -101,6 +108,7 @@ def check_path(call: Call, kind: str, text: str) -> None:
     elif kind == "tree":
         paths.read_tree(text, call.cwd)
     elif kind == "project":
+        paths.refuse_guarded(text.partition("::")[0].rstrip("/"), text)
         paths.project_file(text, call.cwd)
     elif kind == "write":
         paths.write(text, call.cwd)
@@ -129,9 +137,20 @@ def _unknown_path(call: Call, kind: str, word: Word, what: str) -> None:
     raise call.refuse(f"{what} must be a path written out, not {word.source or 'computed'}.")
 
 
+def _glob_read(call: Call, text: str) -> None:
+    """Refuse a pattern outside the project that matches a credential file right now."""
+    if not text.startswith(("/", "~", "..")) and call.cwd is not None and call.cwd[:1] not in "/~":
+        return
+    pattern = os.path.expanduser(text)  # noqa: PTH111
+    folder = call.context.paths.absolute(".", call.cwd)
+    for found in itertools.islice(glob.iglob(pattern, root_dir=folder), _MAX_MATCHES):  # noqa: PTH207
+        call.context.paths.read(found, call.cwd)
+
+
 def _glob(call: Call, kind: str, text: str) -> None:
     """Refuse patterns that can reach protected names when the matches are changed."""
     if kind not in {"write", "remove"}:
+        _glob_read(call, text)
         return
     parts = text.split("/")
     for part in parts:

@@ -171,7 +171,8 @@ class PathPolicy:
             return
         if not self.inside(real):
             raise RefusedError(
-                "path:outside-project", f"{text} is not in the project. Use the project's own files."
+                "path:outside-project",
+                f"{text} is not in the project. Use the project's own files.",
             )
 
     def remove(self, text: str, cwd: str | None) -> None:
@@ -199,7 +200,7 @@ class PathPolicy:
                 )
         if parts[-1] in _GUARDED_FILES:
             raise RefusedError("path:protected", f"{shown} is protected; leave it as it is.")
-        if parts[-1].startswith("-"):
+        if parts[-1].startswith("-") or re.search(r"\s-", parts[-1]):
             raise RefusedError(
                 "path:dash", f"{shown}: a name that begins with '-' would be taken for an option."
             )
@@ -241,7 +242,9 @@ class PathPolicy:
 
 def mentions_secret(text: str) -> bool:
     """Whether any text (source of an unknown word, inline code) names a credential file."""
-    return bool(_SECRET_ANYWHERE.search(text) or re.search(r"/etc/g?shadow|/proc/\S+/environ", text))
+    return bool(
+        _SECRET_ANYWHERE.search(text) or re.search(r"/etc/g?shadow|/proc/\S+/environ", text)
+    )
 
 
 def is_endless(text: str) -> bool:

@@ -38,6 +38,7 @@ def judge_command(
     """Decide whether the agent may run `text` in bash. Never raises; what is unclear is denied.
 
     Args:
+        text: what bash would get.
         command: `run` (implementing) or `sync` (read-only).
         project_dir: where it would run, and what it may write.
         settings: profiles and extensions; the defaults when left out.
@@ -59,10 +60,7 @@ def explain(
     """Decide as `judge_command` does, and tell what was decided about every command."""
     try:
         context = make_context(command, project_dir, settings or PolicySettings(), note=note)
-        if len(text) > MAX_TEXT:
-            raise RefusedError("limit:length", "The command is too long. Put it into a file.")
-        if _NESTING.search(text):
-            raise RefusedError("limit:depth", "The command is nested too deeply. Write it simpler.")
+        _check_size(text)
         script = context.analyse(text, None)
         judged = tuple(judge_script(script, context))
     except RefusedError as refusal:
@@ -70,8 +68,17 @@ def explain(
     except RunnerError as error:
         return Explanation((), Decision.deny("policy:configuration", str(error)))
     except Exception as error:  # noqa: BLE001 - the guard must answer, and the answer is no
-        return Explanation((), Decision.deny("policy:internal", f"It could not be judged: {error!r}."))
+        return Explanation(
+            (), Decision.deny("policy:internal", f"It could not be judged: {error!r}.")
+        )
     return Explanation(judged, overall(judged))
+
+
+def _check_size(text: str) -> None:
+    if len(text) > MAX_TEXT:
+        raise RefusedError("limit:length", "The command is too long. Put it into a file.")
+    if _NESTING.search(text):
+        raise RefusedError("limit:depth", "The command is nested too deeply. Write it simpler.")
 
 
 def make_context(

@@ -148,16 +148,22 @@ def _compile(parsed: list[tuple[str, Profile]]) -> RuleSet:
                 commands[key] = _lookup(commands, command.same_as, f"{name}.toml:commands.{key}")
     return RuleSet(
         commands=commands,
-        environment=tuple(
-            EnvironmentRule(
-                pattern, f"{name}.toml:environment.{pattern}", e.values, e.kind, frozenset(e.modes)
-            )
-            for name, profile in parsed
-            for e in profile.environment
-            for pattern in e.names
-        ),
+        environment=_environment(parsed),
         lists={key: text for _, profile in parsed for key, text in profile.lists.items()},
     )
+
+
+def _environment(parsed: list[tuple[str, Profile]]) -> tuple[EnvironmentRule, ...]:
+    """Names written out come before patterns, whatever the order in the files."""
+    rules = [
+        EnvironmentRule(
+            pattern, f"{name}.toml:environment.{pattern}", e.values, e.kind, frozenset(e.modes)
+        )
+        for name, profile in parsed
+        for e in profile.environment
+        for pattern in e.names
+    ]
+    return tuple(sorted(rules, key=lambda rule: "*" in rule.pattern))
 
 
 def _lookup(commands: dict[str, CommandRule], name: str, where: str) -> CommandRule:

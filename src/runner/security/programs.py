@@ -10,12 +10,16 @@ from runner.security.table import CommandRule
 
 _SYSTEM_BIN = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
 # Folders in a project where package managers put the tools that its lock file names.
-_TOOL_FOLDERS = re.compile(r"(?:^|/)(?:\.?v?env|\.venv[\w.-]*|venv[\w.-]*)/bin$|node_modules/\.bin$|vendor/bin$")
+_TOOL_FOLDERS = re.compile(
+    r"(?:^|/)(?:\.?v?env|\.venv[\w.-]*|venv[\w.-]*)/bin$|node_modules/\.bin$|vendor/bin$"
+)
 _BINSTUBS = frozenset({"rails", "rspec", "rake", "rubocop", "bundle", "console", "phpunit", "pest"})
 _WRAPPERS = {"gradlew": "gradle", "mvnw": "mvn"}
 _SCRIPT = re.compile(r"[\w./+@-]*\.(?:sh|bash)|(?:[\w./-]*/)?bin/dev")
 _BUILT = re.compile(r"(?:\./)?(?:[\w.-]+/)*target/(?:debug|release)/[\w-]+")
-_CHECKING = re.compile(r"(?:.*[._/-])?(?:tests?|check|checks|verify|lint|e2e|smoke|spec)(?:[._-].*)?")
+_CHECKING = re.compile(
+    r"(?:.*[._/-])?(?:tests?|check|checks|verify|lint|e2e|smoke|spec)(?:[._-].*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)

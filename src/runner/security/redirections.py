@@ -34,9 +34,7 @@ def check_redirection(context: Context, redirection: Redirection, cwd: str | Non
 def _is_descriptor(target: Word) -> bool:
     if target.choices is None:
         return False
-    return all(
-        text == "-" or text.removesuffix("-").isdecimal() for text in target.choices
-    )
+    return all(text == "-" or text.removesuffix("-").isdecimal() for text in target.choices)
 
 
 def _check_read(context: Context, target: Word, cwd: str | None) -> None:

@@ -57,6 +57,7 @@ def _enrich(script: Script, context: Context) -> Context:
     assignments = [a for c in script.commands for a in c.assignments]
     return replace(
         context,
+        script=script.commands,
         functions=context.functions | script.functions,
         assigned=context.assigned | {a.name for a in assignments},
         rooted=context.rooted | _rooted(assignments),

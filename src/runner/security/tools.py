@@ -39,16 +39,19 @@ def judge_tool(
         name: the tool's name as the agent calls it, e.g. `Bash` or `mcp__runner__list`.
         tool_input: its input, unchecked.
         instruction: what the session is asked to do; it decides what may be written.
+        project_dir: the project that the session works on.
+        settings: profiles and extensions; the defaults when left out.
         offered: the tools that this session was given; nothing else is allowed.
     """
     if name not in offered:
         return Decision.deny(
-            "tool:not-offered", f"{name} is not offered in this session. Use the tools you were given."
+            "tool:not-offered",
+            f"{name} is not offered in this session. Use the tools you were given.",
         )
     chosen = settings or PolicySettings()
     try:
         if not isinstance(tool_input, Mapping):
-            raise RefusedError("tool:input", f"{name}: the input must be an object.")
+            return Decision.deny("tool:input", f"{name}: the input must be an object.")
         if name == "Bash":
             return _bash(tool_input, instruction, project_dir, chosen)
         judge = _FILE_TOOLS.get(name)
@@ -65,7 +68,9 @@ def judge_tool(
     except RefusedError as refusal:
         return refusal.decision()
     except Exception as error:  # noqa: BLE001 - the guard must answer, and the answer is no
-        return Decision.deny("tool:internal", f"{name} could not be judged: {type(error).__name__}.")
+        return Decision.deny(
+            "tool:internal", f"{name} could not be judged: {type(error).__name__}."
+        )
 
 
 def _bash(
@@ -76,7 +81,9 @@ def _bash(
 ) -> Decision:
     command = _text(tool_input, "command", "Bash")
     if tool_input.get("dangerouslyDisableSandbox"):
-        return Decision.deny("tool:sandbox", "The sandbox can't be left. Run the command inside it.")
+        return Decision.deny(
+            "tool:sandbox", "The sandbox can't be left. Run the command inside it."
+        )
     mode = mode_of(instruction)
     return judge_command(
         command,
@@ -110,6 +117,10 @@ def _notebook(paths: PathPolicy, tool_input: Mapping[str, Any], name: str) -> No
     paths.write(path, ".")
 
 
+def _notebook_read(paths: PathPolicy, tool_input: Mapping[str, Any], name: str) -> None:
+    paths.read(_text(tool_input, "notebook_path", name), ".")
+
+
 def _search(paths: PathPolicy, tool_input: Mapping[str, Any], name: str) -> None:
     """Glob and Grep: a folder, and patterns that may themselves be paths."""
     folder = tool_input.get("path")
@@ -134,7 +145,7 @@ def _pattern(paths: PathPolicy, pattern: str) -> None:
 
 _FILE_TOOLS: dict[str, Callable[[PathPolicy, Mapping[str, Any], str], None]] = {
     "Read": _read,
-    "NotebookRead": _notebook,
+    "NotebookRead": _notebook_read,
     "Write": _write,
     "Edit": _write,
     "MultiEdit": _write,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runner.security.shell.compound import parse
 from runner.security.shell.errors import ShellParseError
-from runner.security.shell.facts import Script, SimpleCommand
+from runner.security.shell.facts import Script
 from runner.security.shell.limits import MAX_BYTES, MAX_PASSES, WIDEN_AFTER, Budget
 from runner.security.shell.names import refuse_all_modelled
 from runner.security.shell.state import Knowledge, State
@@ -77,7 +77,7 @@ def _analyse(
         walk.sequence(tree)
         if len(functions) == known and not (knowledge.changed and _order_matters(walk, knowledge)):
             refuse_all_modelled(functions)
-            return Script(_in_order(walk.commands), frozenset(functions))
+            return Script(tuple(walk.commands), walk.calls.certain())
     raise ShellParseError("The command is too intricate to follow.", hint=_SPLIT_UP)
 
 
@@ -91,10 +91,6 @@ def _order_matters(walk: Walk, knowledge: Knowledge) -> bool:
         or knowledge.flags
         or knowledge.integers
     )
-
-
-def _in_order(commands: list[SimpleCommand]) -> tuple[SimpleCommand, ...]:
-    return tuple(commands)
 
 
 def _check_text(text: str) -> None:

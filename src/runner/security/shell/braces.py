@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NoReturn
 
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.limits import MAX_WORDS
-from runner.security.shell.nodes import Literal, Part
+from runner.security.shell.nodes import Literal, Part, Variable
 
 _NUMBERS = re.compile(r"([-+]?[0-9]{1,9})\.\.([-+]?[0-9]{1,9})(?:\.\.([-+]?[0-9]{1,9}))?")
 _LETTERS = re.compile(r"(?:([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))(?:\.\.(-?[0-9]{1,3}))?")
@@ -30,7 +31,21 @@ def expand(parts: Parts) -> list[Parts]:
         return [parts]
     if not any("," in text or ".." in text for text in texts):
         return [parts]
-    return _Expansion(_tokens(parts)).run()
+    tokens = _tokens(parts)
+    if any(_could_merge(token, after) for token, after in pairwise([*tokens, None])):
+        raise ShellParseError(
+            "A `$` stands next to a brace expansion.", hint="Write the variable as `${name}`."
+        )
+    return _Expansion(tokens).run()
+
+
+def _could_merge(token: Part | None, after: Part | None) -> bool:
+    """Whether the text that braces put after a token could become part of a variable's name."""
+    if isinstance(token, Literal):
+        return not token.quoted and token.text.endswith("$")
+    if not isinstance(token, Variable) or token.quoted or not token.bare or after is None:
+        return False
+    return isinstance(after, Literal) and not after.quoted and after.text[0] in "{,}"
 
 
 def _tokens(parts: Parts) -> Parts:

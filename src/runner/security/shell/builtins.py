@@ -94,6 +94,7 @@ class Call:
         """Follow what the call does to the state."""
         environment = self.walk.environment
         if self.is_function:
+            self.walk.calls.call(self.name or "", inside=bool(environment.functions))
             if "cd in function" in environment.knowledge.flags:
                 environment.state = environment.state.at(None)
             return environment.state, environment.state
@@ -253,7 +254,8 @@ def _printf(call: Call) -> None:
         return
     first = call.args[0]
     text = text_of(first)
-    if text is None and not _certainly_operand(first):
+    alone = len(call.args) == 1 and not first.splits and not first.glob
+    if text is None and not alone and not _certainly_operand(first):
         call.refuse("the format may be an option", "Write the format literally.")
     if text is None or not text.startswith("-v"):
         return
@@ -389,6 +391,7 @@ def _trap(call: Call) -> None:
             body = call.walk.parse_again(text)
             environment = call.walk.environment
             environment.trapping += 1
+            call.walk.calls.may_run_bodies()
             call.walk.function("trap body", partial(call.walk.sequence, body))
             environment.trapping -= 1
 

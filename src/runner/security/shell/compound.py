@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
-_FUNCTION_WORD = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*(?:\([ \t]*\))?")
+_FUNCTION_WORD = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)(?:[ \t]*\([ \t]*\)|(?=[ \t\n]))")
 _COPROC_NAME = re.compile(
     r"([A-Za-z_][A-Za-z0-9_]*)[ \t]+(?=(?:\{|\[\[|if|while|until|for|case|select)[ \t\n]|\()"
 )
@@ -196,8 +196,7 @@ class Parser(ListParser):
 
     def _function(self, _word: str) -> Command:
         match = _FUNCTION_WORD.match(self.text, self.pos)
-        following = self.text[match.end() : match.end() + 1] if match is not None else ""
-        if match is None or following not in (" ", "\t", "\n", "{", "("):
+        if match is None:
             self.unexpected("a function name")
         return self._function_body(match)
 
@@ -235,6 +234,8 @@ class Parser(ListParser):
             self.unexpected("a command")
         if isinstance(body, Simple):
             name = "COPROC"
+            if any(isinstance(one, Word) and one.plain() in RESERVED_WORDS for one in body.words):
+                self.unexpected("a plain command after `coproc`")
         return Coproc(name, body)
 
     def _condition(self, _word: str) -> Command:

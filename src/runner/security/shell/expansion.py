@@ -68,7 +68,7 @@ class Expander:
 
     def single(self, word: Word) -> Value:
         """The value where bash neither splits nor globs: assignments, `case`, `[[`."""
-        return concat(self._values(word.parts, assignment=True) or [EMPTY])
+        return concat(list(map(_joined, self._values(word.parts, assignment=True))) or [EMPTY])
 
     def target(self, word: Word) -> Value:
         """A redirection's target: expanded like a word, and refused by bash unless it is one."""
@@ -77,7 +77,7 @@ class Expander:
 
     def body(self, word: Word) -> Value:
         """A here-document's body, where a tilde means nothing."""
-        return concat([self._value(part) for part in word.parts] or [EMPTY])
+        return concat([_joined(self._value(part)) for part in word.parts] or [EMPTY])
 
     def arithmetic(self, word: Word) -> None:
         """Visit an expression.
@@ -225,6 +225,15 @@ class Expander:
         return [_with_glob(field) for field in found] if glob else found
 
 
+def _joined(value: Value) -> Value:
+    """A list where bash does not split: its elements with something between them."""
+    if not value.many:
+        return value
+    if value.items is not None and len(value.items) == 1:
+        return value.items[0]
+    return EMPTY if value.items == () else UNKNOWN
+
+
 def _is_process(part: Part) -> bool:
     return isinstance(part, Substitution) and part.kind != "$"
 
@@ -250,10 +259,7 @@ def _globbed(value: Value) -> Value:
 
 
 def _with_glob(value: Value) -> Value:
-    prefixes = [_GLOB.split(text)[0] for text in value.choices or ()]
-    prefix = value.prefix
-    if prefixes:
-        prefix = min(prefixes, key=len) if len(prefixes) == 1 else ""
+    prefix = _GLOB.split(value.prefix)[0]
     return Value(value.choices, prefix=prefix, glob=True, splits=value.splits, nonempty=True)
 
 

@@ -109,9 +109,11 @@ class Script:
     """Every command in a script, in any place from which bash could run it.
 
     Attributes:
-        commands: all simple commands, nested ones included, in source order.
-        functions: names defined as functions; a call to one is not an external command, and
-            its body's commands are in `commands`.
+        commands: all simple commands, nested ones included, in the order in which bash expands
+            them. With literal arguments the code of `eval` and `trap` is among them.
+        functions: functions that are certainly defined wherever they are called by their plain
+            name; such a call runs no external command, and the body's commands are in
+            `commands`. (`command f` still runs a program.)
     """
 
     commands: tuple[SimpleCommand, ...]

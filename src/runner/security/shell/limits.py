@@ -27,8 +27,8 @@ class Budget:
         self.depth = 0
         self.words = 0
 
-    def node(self) -> None:
-        self.nodes += 1
+    def node(self, count: int = 1) -> None:
+        self.nodes += count
         if self.nodes > MAX_NODES:
             raise ShellParseError("The command has too many parts.", hint=_SPLIT_UP)
 

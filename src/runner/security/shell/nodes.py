@@ -21,12 +21,13 @@ class Variable(Node):
     """`$name` and every `${…}` form.
 
     Attributes:
+        bare: a name without braces, which text after it would lengthen.
         operator: "" for the plain value, else as written (`:-`, `#`, `//`, `:`, `@`, …); `len`
             for `${#x}`, `!` for `${!x}`, `keys` for `${!a[@]}`, `names` for `${!prefix*}`.
         operands: the words after the operator (two for `/` and for `:offset:length`).
     """
 
-    __slots__ = ("name", "operands", "operator", "quoted", "subscript")
+    __slots__ = ("bare", "name", "operands", "operator", "quoted", "subscript")
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class Variable(Node):
         operator: str = "",
         operands: tuple[Word, ...] = (),
     ) -> None:
+        self.bare = False
         self.name = name
         self.quoted = quoted
         self.subscript = subscript

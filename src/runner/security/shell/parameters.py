@@ -52,13 +52,15 @@ def _element(part: Variable, host: Host, expander: Expander) -> Value:
     """The variable's value with the subscript applied."""
     value = host.environment.lookup(part.name)
     if part.subscript is None:
-        if part.name == "@":
-            return value
+        if part.name == "@" or (part.name == "*" and not part.quoted):
+            return value if value.many else UNKNOWN_LIST
+        if part.name == "*":
+            return UNKNOWN
         return any_item(value)
     whole = part.subscript.source
     if whole in ("@", "*"):
         listed = value if value.many else as_list(value, None)
-        return listed if whole == "@" or not part.quoted else _derived(value)
+        return listed if whole == "@" or not part.quoted else UNKNOWN
     check_subscript(part.subscript, value, expander)
     return any_item(value)
 

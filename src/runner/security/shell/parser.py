@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn
 
 from runner.security.shell.nodes import (
     Assign,
@@ -53,6 +52,7 @@ CLOSERS = frozenset(["then", "else", "elif", "fi", "do", "done", "esac", "}"])
 DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly"])
 _ASSIGN_SENSITIVE = DECLARATIONS | {"alias", "eval", "let"}
 _ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\+?=)|(\[))")
+_WORD_ENDS = ("", " ", "\t", "\n", ";", "&", "|", "<", ">", ")")
 _SPLIT_NAME = re.compile(r"(?:[A-Za-z0-9_]*\\\n)+[A-Za-z0-9_]*[\[=+]")
 _FD = re.compile(r"([0-9]{1,9})(?=[<>](?!\())")
 _FD_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}(?=[<>](?!\())")
@@ -125,8 +125,6 @@ class ListParser(WordScanner):
             chain = self._chain()
             sequence.chains.append(chain)
             operator = self.operator()
-            if operator in (";", "&") and self.pending and self.substituting:
-                self._misprinted()
             if operator == "&":
                 chain.background = True
             elif operator not in (";", "\n"):
@@ -165,7 +163,8 @@ class ListParser(WordScanner):
             self.take_reserved(word)
             if word == "time":
                 self._time_options()
-        if prefixed and (self._at_end() or self.operator() in (";", "\n")):
+        ended = self.pos >= len(self.text) or self.operator() in (";", "\n")
+        if prefixed and ended:
             return Pipeline([], negated)
         commands = [self.command()]
         while (operator := self.operator()) in ("|", "|&"):
@@ -226,6 +225,7 @@ class ListParser(WordScanner):
             self._split_subscript()
             name = command.words[0]
             declares = isinstance(name, Word) and name.plain() in DECLARATIONS
+            declares = declares and not command.redirections
             assign = self.assign(compound=declares)
             command.words.append(self.word() if assign is None else assign)
             return True
@@ -268,6 +268,8 @@ class ListParser(WordScanner):
             if not compound or bracket:
                 self.unexpected("a value")
             items = self._items()
+            if self.char() not in _WORD_ENDS:
+                self.unexpected("a blank after the array")
         else:
             value = self._value()
         source = self.text[start : self.pos]
@@ -346,7 +348,7 @@ class ListParser(WordScanner):
 
     def _delimiter(self, redirect: Redirect) -> None:
         if self.substituting and self.compounds:
-            self._misprinted()
+            self.misprinted()
         match = _DELIMITER.match(self.text, self.pos)
         following = self.text[match.end() : match.end() + 1] if match is not None else ""
         if match is None or (following and following not in " \t\n;&|<>()"):
@@ -356,13 +358,7 @@ class ListParser(WordScanner):
         redirect.quoted = redirect.delimiter != raw
         self.pos = match.end()
         self.pending.append(redirect)
-
-    def _misprinted(self) -> NoReturn:
-        """Bash prints a substitution anew before it runs it, and loses the `;` after these."""
-        self.fail(
-            "Inside a substitution a here-document is followed by more, or is in a compound command.",
-            "Put the here-document in a plain command that ends its line.",
-        )
+        self.documents += 1
 
     def redirections(self, command: Command) -> None:
         """Read the redirections after a compound command."""

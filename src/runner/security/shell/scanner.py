@@ -32,7 +32,16 @@ _ODD_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")
 class Scanner:
     """A position in a text and the means to move it."""
 
-    __slots__ = ("budget", "compounds", "functions", "pending", "pos", "substituting", "text")
+    __slots__ = (
+        "budget",
+        "compounds",
+        "documents",
+        "functions",
+        "pending",
+        "pos",
+        "substituting",
+        "text",
+    )
 
     def __init__(self, text: str, budget: Budget, functions: set[str]) -> None:
         self.text = text
@@ -42,6 +51,7 @@ class Scanner:
         self.pending: list[Redirect] = []
         self.substituting = False
         self.compounds = 0
+        self.documents = 0
 
     def fail(self, message: str, hint: str) -> NoReturn:
         raise ShellParseError(message, hint=hint, position=self.pos)

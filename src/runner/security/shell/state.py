@@ -26,7 +26,8 @@ from runner.security.shell.values import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from runner.security.shell.nodes import Node
+    from runner.security.shell.limits import Budget
+    from runner.security.shell.nodes import Node, Sequence
 
 Variables = dict[str, Value]
 Directories = tuple[str, ...] | None
@@ -91,6 +92,7 @@ class Knowledge:
         summary: for each variable the join of all values it is ever given.
         volatile: variables assigned where the order of events is not followed (functions, traps).
         integers: variables with the integer attribute, whose every value is arithmetic.
+        parsed: code for `eval` and `trap`, so that its loops are the same ones in every pass.
         loop_variables: what is assigned in each loop; `loop_moves`: loops that change directory.
     """
 
@@ -101,6 +103,7 @@ class Knowledge:
         self.loop_variables: dict[Node, set[str]] = {}
         self.loop_moves: set[Node] = set()
         self.flags: set[str] = set()
+        self.parsed: dict[str, Sequence] = {}
         self.changed = False
         self.widen = False
 
@@ -128,8 +131,11 @@ class Knowledge:
 class Environment:
     """Variables and directory of the shell process that the walk is in."""
 
-    def __init__(self, knowledge: Knowledge, state: State, fixed: Mapping[str, str]) -> None:
+    def __init__(
+        self, knowledge: Knowledge, state: State, fixed: Mapping[str, str], budget: Budget
+    ) -> None:
         self.knowledge = knowledge
+        self.budget = budget
         self.state = state
         self.fixed = fixed
         self.loops: list[tuple[Node, int]] = []
@@ -262,6 +268,7 @@ def merge(left: State | None, right: State | None, environment: Environment) -> 
     if left.variables is right.variables:
         return State(left.variables, cwds, errexit)
     merged: Variables = {}
+    environment.budget.node(len(left.variables) // 8)
     for name in left.variables.keys() | right.variables.keys():
         one, other = left.variables.get(name), right.variables.get(name)
         merged[name] = (

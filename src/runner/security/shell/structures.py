@@ -220,6 +220,7 @@ class Structures:
         knowledge = self.environment.knowledge
         names = knowledge.loop_variables.get(loop)
         if names:
+            self.budget.node(len(names) // 8)
             variables = dict(state.variables)
             for name in names:
                 old = variables.get(name, self.environment.initial(name))
@@ -285,6 +286,7 @@ class Structures:
         state, around, piped, conditional = (
             environment.state, self.around, self.piped, self.conditional
         )  # fmt: skip
+        self.budget.node(len(knowledge.summary) // 8)
         variables = {
             variable: join(environment.initial(variable), value)
             for variable, value in knowledge.summary.items()

@@ -206,13 +206,16 @@ def list_of(items: list[Value], *, assoc: bool = False) -> Value:
     """A list with exactly these elements, unless one of them may become several words."""
     if not items:
         return as_list(EMPTY, (), assoc=assoc)
-    element = items[0]
+    element = _any_match(items[0])
     for item in items[1:]:
-        element = join(element, item)
+        element = join(element, _any_match(item))
     exact = not assoc and not any(item.splits or item.glob or item.many for item in items)
-    if any(item.glob for item in items):
-        element = Value()
     return as_list(any_item(element), tuple(items) if exact else None, assoc=assoc)
+
+
+def _any_match(item: Value) -> Value:
+    """One file that a pattern matches, or the value itself."""
+    return Value(prefix="" if item.splits else item.prefix) if item.glob else item
 
 
 def concat(values: list[Value]) -> Value:

@@ -11,12 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runner.security.shell import builtins
+from runner.security.shell.calls import Calls
 from runner.security.shell.compound import parse
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.expansion import Expander
 from runner.security.shell.facts import Assignment, Redirection, SimpleCommand
 from runner.security.shell.limits import Budget
-from runner.security.shell.nodes import Assign, Pipeline, Redirect, Sequence, Simple, Word
+from runner.security.shell.nodes import Assign, Function, Pipeline, Redirect, Sequence, Simple, Word
 from runner.security.shell.state import Environment, Knowledge, State, Variables, merge
 from runner.security.shell.structures import Structures
 from runner.security.shell.values import (
@@ -45,8 +46,8 @@ class Walk(Structures):
     def __init__(
         self, knowledge: Knowledge, state: State, fixed: Mapping[str, str], functions: set[str]
     ) -> None:
-        self.environment = Environment(knowledge, state, fixed)
         self.budget = Budget()
+        self.environment = Environment(knowledge, state, fixed, self.budget)
         self.expander = Expander(self)
         self.functions = functions
         self.commands: list[SimpleCommand] = []
@@ -54,6 +55,8 @@ class Walk(Structures):
         self.piped = False
         self.background = False
         self.conditional = 0
+        self.calls = Calls()
+        self.level = 0
 
     def substitution(self, body: Sequence) -> None:
         def visit() -> None:
@@ -72,10 +75,19 @@ class Walk(Structures):
     def parse_again(self, text: str) -> Sequence:
         """Parse code that runs in this same shell (`eval`, `trap`)."""
         self.budget.node()
-        return parse(text, self.budget, self.functions)
+        parsed = self.environment.knowledge.parsed
+        if text not in parsed:
+            parsed[text] = parse(text, self.budget, self.functions)
+        return parsed[text]
 
     def sequence(self, sequence: Sequence) -> Outcome:
         """Walk a list in the current state, and leave the state after it."""
+        self.level += 1
+        outcome = self._chains(sequence)
+        self.level -= 1
+        return outcome
+
+    def _chains(self, sequence: Sequence) -> Outcome:
         environment = self.environment
         ok: State | None = environment.state
         fail: State | None = None
@@ -87,6 +99,7 @@ class Walk(Structures):
                 environment.state = before
                 ok, fail = before, None
                 continue
+            self._note_definition(chain.links)
             ok, fail = self._links(chain.links)
             after = merge(ok, fail, environment)
             if self._exits_on_failure(chain.links):
@@ -96,6 +109,13 @@ class Walk(Structures):
             else:
                 environment.state = after
         return (None, None) if dead else (ok, fail)
+
+    def _note_definition(self, links: list[tuple[str, Pipeline]]) -> None:
+        commands = links[0][1].commands
+        if self.level == 1 and len(links) == 1 and len(commands) == 1:
+            command = commands[0]
+            if isinstance(command, Function):
+                self.calls.define(command.name)
 
     def _exits_on_failure(self, links: list[tuple[str, Pipeline]]) -> bool:
         """Whether a failed `cd` ends the shell; for other commands it does not matter."""

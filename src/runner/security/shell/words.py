@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 from runner.security.shell.ansi import decode
 from runner.security.shell.nodes import (
@@ -51,11 +52,20 @@ class WordScanner(Scanner):
 
     def substituted(self) -> Sequence:
         """Read the inside of `$(…)`, `<(…)` or `>(…)`."""
-        outer = self.substituting, self.compounds
-        self.substituting, self.compounds = True, 0
+        outer = self.substituting, self.compounds, self.documents
+        self.substituting, self.compounds, self.documents = True, 0, 0
         body = self.commands_until_paren()
-        self.substituting, self.compounds = outer
+        if self.documents and (len(body.chains) != 1 or body.chains[0].background):
+            self.misprinted()
+        self.substituting, self.compounds, self.documents = outer
         return body
+
+    def misprinted(self) -> NoReturn:
+        """Bash prints a substitution anew before it runs it, and can lose a `;` after these."""
+        self.fail(
+            "A here-document stands among several commands inside a substitution.",
+            "Let it be the only command of the substitution, or move it out.",
+        )
 
     def nested(self, text: str) -> Sequence:
         """Read a separate text as a complete list."""
@@ -119,6 +129,7 @@ class WordScanner(Scanner):
             parts.append(self.backquote(quoted=False))
 
     def single(self, parts: list[Part]) -> None:
+        self.budget.node()
         match = _SINGLE.match(self.text, self.pos)
         if match is None:
             self.fail("A single quote is not closed.", "Close it, or escape it.")
@@ -126,6 +137,7 @@ class WordScanner(Scanner):
         self.pos = match.end()
 
     def _escaped(self, parts: list[Part]) -> None:
+        self.budget.node()
         following = self.char(1)
         if not following or _ODD_CHAR.match(following):
             self.fail("A backslash escapes nothing visible.", "Remove the backslash.")
@@ -134,6 +146,7 @@ class WordScanner(Scanner):
 
     def double(self, parts: list[Part], plain: re.Pattern[str] = _DOUBLE) -> None:
         """Read to the closing double quote; with `_BODY` to the end of a here-document."""
+        self.budget.node()
         begun = len(parts)
         while True:
             match = plain.match(self.text, self.pos)
@@ -158,6 +171,7 @@ class WordScanner(Scanner):
             parts.append(Literal("", True))
 
     def _escaped_quoted(self, parts: list[Part], special: str) -> None:
+        self.budget.node()
         following = self.char(1)
         if not following and special != "$`\\":
             self.fail("A double quote is not closed.", "Close it, or escape it.")
@@ -219,7 +233,9 @@ class WordScanner(Scanner):
                 return
             if self.text.startswith("\\\n", match.end()):
                 self.fail("A continuation line follows a `$`.", "Keep the expansion on one line.")
-            parts.append(Variable(match.group(), quoted))
+            variable = Variable(match.group(), quoted)
+            variable.bare = match.re is _NAME
+            parts.append(variable)
             self.pos = match.end()
 
     def _dollar_quote(self, following: str, parts: list[Part]) -> None:

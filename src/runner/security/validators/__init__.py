@@ -8,8 +8,8 @@ from collections.abc import Callable
 from runner.security.context import Call
 from runner.security.validators import (
     awk,
-    builtins,
     build,
+    builtins,
     copying,
     finding,
     git,

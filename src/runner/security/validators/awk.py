@@ -9,10 +9,26 @@ from runner.security.shell.facts import Word
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 _COMMENT = re.compile(r"#[^\n]*")
 _REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.)*\])+/")
-_FORBIDDEN = re.compile(r"\b(?:system|close|fflush|getline|include|load|ENVIRON|PROCINFO|INCLUDE|namespace)\b|@|\|")
+_FORBIDDEN = re.compile(
+    r"\b(?:system|close|fflush|getline|include|load|ENVIRON|PROCINFO|INCLUDE|namespace)\b|@|\|"
+)
 _READ_FILE = re.compile(r'\(\s*getline(?:\s+\w+)?\s*<\s*"(\d+)"\s*\)')
 _OUTPUT = re.compile(r"\bprintf?\b(?P<rest>[^;}\n]*)")
-_FLAGS = frozenset("--posix --traditional --re-interval --lint --sandbox --csv -P -c -r -S -W".split())
+_FLAGS = frozenset(
+    [
+        "--posix",
+        "--traditional",
+        "--re-interval",
+        "--lint",
+        "--sandbox",
+        "--csv",
+        "-P",
+        "-c",
+        "-r",
+        "-S",
+        "-W",
+    ]
+)
 
 
 def _awk(call: Call) -> None:
@@ -31,12 +47,12 @@ def _awk(call: Call) -> None:
         elif text in ("-F", "-v") or re.fullmatch(r"-[Fv].+", text, re.DOTALL):
             value = words.pop(0) if len(text) == 2 and words else None
             _assignment(call, text, value)
-        elif text.startswith("--field-separator="):
-            continue
-        elif text in _FLAGS:
+        elif text.startswith("--field-separator=") or text in _FLAGS:
             continue
         elif text.startswith("-"):
-            raise call.refuse(f"the option {text} is not allowed. Use -F, -v and a literal program.")
+            raise call.refuse(
+                f"the option {text} is not allowed. Use -F, -v and a literal program."
+            )
         else:
             program = word
     if program is None:
@@ -117,7 +133,9 @@ def _regex_may_start(before: str) -> bool:
     stripped = before.rstrip(" \t")
     if not stripped:
         return True
-    return stripped[-1] in "(,{};!~&|?:\n" or bool(re.search(r"\b(?:return|print|in|case)$", stripped))
+    return stripped[-1] in "(,{};!~&|?:\n" or bool(
+        re.search(r"\b(?:return|print|in|case)$", stripped)
+    )
 
 
 def _outside_parentheses(text: str) -> str:

@@ -14,6 +14,17 @@ def _listed(call: Call, name: str, text: str) -> bool:
 def _make(call: Call) -> None:
     """Well-known targets and harmless variables; sync needs a target that checks."""
     targets = 0
+    dry = call.parsed.has(
+        "-n",
+        "--dry-run",
+        "--just-print",
+        "--recon",
+        "-q",
+        "--question",
+        "-l",
+        "--list",
+        "--summary",
+    )
     for word in call.parsed.operands:
         text = call.literal(word, "the target")
         if "=" in text:
@@ -21,13 +32,11 @@ def _make(call: Call) -> None:
                 raise call.refuse(f"{text} could change what runs.")
             continue
         targets += 1
-        name = "make-sync" if call.context.mode == "sync" else "make-targets"
         known = _listed(call, "make-targets", text) or _listed(call, "make-sync", text)
-        if call.context.mode == "sync" and not _checks(call, text):
-            raise call.refuse(f"{text} may change files, and this session is read-only. ({name})")
+        if call.context.mode == "sync" and not dry and not _checks(call, text):
+            raise call.refuse(f"{text} may change files, and this session is read-only.")
         if not known and not (call.context.mode == "run" and _defined(call, text)):
             raise call.refuse(f"{text} is not a target that the Makefile defines.")
-    dry = call.parsed.has("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "-l", "--list", "--summary")
     if not targets and call.context.mode == "sync" and not dry:
         raise call.refuse("the default target may change files. Name a target such as test.")
 
@@ -55,13 +64,14 @@ def _defined(call: Call, target: str) -> bool:
 def _tasks(call: Call) -> None:
     """Gradle and rake tasks, Maven goals: from the list for this mode."""
     name = call.rule.data["sync" if call.context.mode == "sync" else "run"]
-    define = call.rule.data.get("define")
     for word in call.parsed.operands:
         text = call.literal(word, "the task")
         if text.startswith("-"):
             raise call.refuse(f"{text} must come before the tasks.")
-        if not _listed(call, name, text) and not (define and _listed(call, define, text)):
-            raise call.refuse(f"{text} is not allowed{' in a read-only session' if call.context.mode == 'sync' else ''}.")
+        if not _listed(call, name, text):
+            raise call.refuse(
+                f"{text} is not allowed{' in a read-only session' if call.context.mode == 'sync' else ''}."
+            )
     if not call.parsed.operands and call.context.mode == "sync" and call.rule.name != "rake":
         raise call.refuse("name a task such as test.")
 
@@ -71,8 +81,21 @@ def _cmake(call: Call) -> None:
     while words:
         word = words.pop(0)
         text = call.literal(word, "the option")
-        if text in ("-S", "-B", "--build", "--install-never", "--preset", "-G", "-j", "--target", "--config", "--parallel"):
-            if text in ("-j", "--parallel") and (not words or not (words[0].text or "").isdecimal()):
+        if text in (
+            "-S",
+            "-B",
+            "--build",
+            "--install-never",
+            "--preset",
+            "-G",
+            "-j",
+            "--target",
+            "--config",
+            "--parallel",
+        ):
+            if text in ("-j", "--parallel") and (
+                not words or not (words[0].text or "").isdecimal()
+            ):
                 continue
             if not words:
                 raise call.refuse(f"{text} needs a value.")
@@ -90,7 +113,10 @@ def _cmake(call: Call) -> None:
         elif text.startswith("-D"):
             if not _listed(call, "cmake-define", text):
                 raise call.refuse(f"{text} could change what runs.")
-        elif re.fullmatch(r"-G[\w ]+|-j\d+|--fresh|-Wno-dev|--verbose|-v|--clean-first|-N|-L|-LA|--parallel=\d+|--preset=[\w-]+|--target=[\w-]+|--list-presets", text):
+        elif re.fullmatch(
+            r"-G[\w ]+|-j\d+|--fresh|-Wno-dev|--verbose|-v|--clean-first|-N|-L|-LA|--parallel=\d+|--preset=[\w-]+|--target=[\w-]+|--list-presets",
+            text,
+        ):
             continue
         elif text.startswith("-"):
             raise call.refuse(f"the option {text} is not allowed.")
@@ -107,7 +133,8 @@ def _check_in_sync(call: Call) -> None:
 
 def _tsc(call: Call) -> None:
     no_emit = any(
-        name in ("--noEmit", "--showConfig", "--listFilesOnly", "--dry", "-d") and (value is None or value.text == "true")
+        name in ("--noEmit", "--showConfig", "--listFilesOnly", "--dry", "-d")
+        and (value is None or value.text == "true")
         for name, value in call.parsed.options
     )
     if not no_emit or call.parsed.has("-b", "--build"):
@@ -152,22 +179,58 @@ def _vitest(call: Call) -> None:
 def _mocha(call: Call) -> None:
     for word in call.parsed.values("-r", "--require"):
         text = call.literal(word, "-r")
-        if not re.fullmatch(r"(?:ts-node|tsx|@babel|esbuild-register|source-map-support)(?:/[\w/-]+)?|\./[\w./-]+|test/[\w./-]+", text):
+        if not re.fullmatch(
+            r"(?:ts-node|tsx|@babel|esbuild-register|source-map-support)(?:/[\w/-]+)?|\./[\w./-]+|test/[\w./-]+",
+            text,
+        ):
             raise call.refuse(f"{text} is not a file of the project.")
 
 
 def _task_runner(call: Call) -> None:
     """turbo, nx, lerna: task names from the list of scripts."""
     words = [call.literal(word, "the task") for word in call.parsed.operands]
-    verbs = {"run", "run-many", "affected", "exec-never", "show", "graph-never", "test", "lint", "build", "dev", "start"}
+    verbs = {
+        "run",
+        "run-many",
+        "affected",
+        "exec-never",
+        "show",
+        "graph-never",
+        "test",
+        "lint",
+        "build",
+        "dev",
+        "start",
+    }
+    if call.rule.name == "nx" and words[:1] in (["test"], ["lint"], ["e2e"]):
+        words = [words[0], *(w for w in words[1:] if not re.fullmatch(r"[\w-]+", w))]
     for text in words:
         base = text.rpartition(":")[2].partition("#")[2] or text
         allowed = _listed(call, "npm-scripts-sync", base) or text in verbs
         if call.context.mode == "run":
-            allowed = allowed or _listed(call, "npm-scripts-run", base) or bool(re.fullmatch(r"[\w-]+", text))
+            allowed = (
+                allowed
+                or _listed(call, "npm-scripts-run", base)
+                or bool(re.fullmatch(r"[\w-]+", text))
+            )
         if not allowed or (call.context.mode == "sync" and text == "build"):
             raise call.refuse(f"{text} is not allowed here.")
-        if text in ("exec", "dlx", "login", "link", "gen", "generate", "g", "migrate", "publish", "version", "release", "init", "import", "evil"):
+        if text in (
+            "exec",
+            "dlx",
+            "login",
+            "link",
+            "gen",
+            "generate",
+            "g",
+            "migrate",
+            "publish",
+            "version",
+            "release",
+            "init",
+            "import",
+            "evil",
+        ):
             raise call.refuse(f"{text} is not allowed.")
 
 

@@ -18,7 +18,9 @@ _ROOT_COMMAND = re.compile(
 )
 _SET = re.compile(r"[-+](?:[euxfvnCETBmbhkHPp]*)")
 _ALLEXPORT = re.compile(r"[-+]\w*a")
-_SIGNALS = re.compile(r"(?:SIG)?(?:EXIT|INT|TERM|HUP|QUIT|ERR|RETURN|USR1|USR2|PIPE|CHLD|TSTP|0|1|2|3|15)")
+_SIGNALS = re.compile(
+    r"(?:SIG)?(?:EXIT|INT|TERM|HUP|QUIT|ERR|RETURN|USR1|USR2|PIPE|CHLD|TSTP|0|1|2|3|15)"
+)
 
 
 def _noop(call: Call) -> None:
@@ -28,13 +30,16 @@ def _noop(call: Call) -> None:
 
 
 def _printf(call: Call) -> None:
-    if call.args and (call.args[0].text or "").startswith("-v"):
-        first = call.args[0].text or ""
-        target = first[2:] or (call.literal(call.args[1], "the variable") if call.args[1:] else "")
-        _assignable(call, target)
-    elif call.args and call.args[0].choices is None and call.args[0].prefix in ("", "-"):
-        if call.args[0].splits:
-            raise call.refuse("the format must be written out.")
+    if not call.args:
+        return
+    first = call.args[0]
+    if first.text is not None and first.text.startswith("-v"):
+        name = first.text[2:]
+        if not name and call.args[1:]:
+            name = call.literal(call.args[1], "the variable")
+        _assignable(call, name)
+    elif first.choices is None and first.prefix in ("", "-") and first.splits:
+        raise call.refuse("the format must be written out.")
 
 
 def _assignable(call: Call, name: str, value: Word | None = None) -> None:
@@ -46,7 +51,7 @@ def _assignable(call: Call, name: str, value: Word | None = None) -> None:
 
 
 def _names(call: Call) -> None:
-    """Names set by read, mapfile, getopts, export, declare, unset …"""
+    """Names set by read, mapfile, getopts, export, declare, unset …."""
     words = call.parsed.operands
     flags = call.rule.data.get("flags", "").split()
     if call.rule.style == "raw" and call.rule.name in _DECLARING and not _has_names(call):
@@ -65,8 +70,8 @@ def _names(call: Call) -> None:
         else:
             name, equals, value = text.partition("=")
             _assignable(call, name.removesuffix("+"), Word.literal(value) if equals else None)
-    for value in call.parsed.values("-a"):
-        _assignable(call, call.literal(value, "the array"))
+    for array in call.parsed.values("-a"):
+        _assignable(call, call.literal(array, "the array"))
 
 
 _DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly", "unset"})
@@ -90,7 +95,9 @@ def _computed_name(call: Call, word: Word) -> None:
             if call.rule.name == "let":
                 continue
             raise call.refuse(f"the name in {word.source} must be written out.")
-        known = Word.literal(value) if word.choices else Word(None, prefix=value, source=word.source)
+        known = (
+            Word.literal(value) if word.choices else Word(None, prefix=value, source=word.source)
+        )
         _assignable(call, name.removesuffix("+"), known)
 
 
@@ -118,8 +125,24 @@ def _set(call: Call) -> None:
 
 
 _SET_OPTIONS = frozenset(
-    "errexit nounset pipefail xtrace noglob verbose noclobber errtrace functrace monitor noexec "
-    "posix braceexpand emacs vi physical".split()
+    [
+        "errexit",
+        "nounset",
+        "pipefail",
+        "xtrace",
+        "noglob",
+        "verbose",
+        "noclobber",
+        "errtrace",
+        "functrace",
+        "monitor",
+        "noexec",
+        "posix",
+        "braceexpand",
+        "emacs",
+        "vi",
+        "physical",
+    ]
 )
 
 
@@ -165,7 +188,7 @@ def _is_rooted(call: Call, word: Word) -> bool:
 
 def _trap(call: Call) -> None:
     words = call.args
-    if words and words[0].text in ("--",):
+    if words and words[0].text == "--":
         words = words[1:]
     if not words or words[0].text in ("-l", "-p"):
         return
@@ -192,9 +215,9 @@ def _test(call: Call) -> None:
     """Refuse what bash evaluates behind our back in `test -v` and in arithmetic operands."""
     texts = [word.text for word in call.args]
     for word in call.args:
-        for text in word.choices or ():
-            if re.search(r"\w\[[^\]]*[$`]", text):
-                raise call.refuse(f"{text}: subscripts with expansions are not allowed.")
+        for choice in word.choices or ():
+            if re.search(r"\w\[[^\]]*[$`]", choice):
+                raise call.refuse(f"{choice}: subscripts with expansions are not allowed.")
     for index, text in enumerate(texts):
         if text == "-v" and index + 1 < len(texts):
             name = texts[index + 1]
@@ -204,7 +227,7 @@ def _test(call: Call) -> None:
             _tested_path(call, str(texts[index + 1]))
 
 
-_FILE_TESTS = frozenset("-e -f -d -r -s -x -L -h -w".split())
+_FILE_TESTS = frozenset(["-e", "-f", "-d", "-r", "-s", "-x", "-L", "-h", "-w"])
 
 
 def _tested_path(call: Call, path: str) -> None:

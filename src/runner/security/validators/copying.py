@@ -15,6 +15,8 @@ def _copy(call: Call) -> None:
         for word in sources:
             _lands(call, target, word)
     recursive = call.parsed.has("-r", "-R", "-a", "--recursive", "--archive")
+    if call.parsed.has("-T", "--no-target-directory") and recursive:
+        raise call.refuse("-T with a whole folder could replace protected files. Leave it out.")
     for word in sources:
         check(call, "tree" if recursive else "read", word, "the source")
         for text in word.choices or ():
@@ -43,16 +45,17 @@ def _lands(call: Call, target: Word, source: Word) -> None:
         raise call.refuse(f"name what is copied; {source.source} is not known.")
     for text in source.choices or ():
         name = text.rstrip("/").rpartition("/")[2]
-        if name in (".", "..", "") or (not source.glob and text.rstrip("/").endswith(("/.", "/.."))):
+        if name in (".", "..", "") or (
+            not source.glob and text.rstrip("/").endswith(("/.", "/.."))
+        ):
             if _is_root(call, folder):
                 raise call.refuse(
                     "copying a whole folder over the project could replace protected files. "
                     "Name what is copied."
                 )
-        elif source.glob:
-            check(call, "write", Word((os.path.join(folder, name),), glob=True, source=text), "the target")  # noqa: PTH118
         else:
-            check(call, "write", Word.literal(os.path.join(folder, name)), "the target")  # noqa: PTH118
+            landed = f"{folder.rstrip('/') or folder}/{name}"
+            check(call, "write", Word((landed,), glob=source.glob, source=text), "the target")
 
 
 def _is_root(call: Call, folder: str) -> bool:

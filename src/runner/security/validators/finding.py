@@ -1,18 +1,87 @@
 """find and xargs: which files are looked at, and what is run with them."""
 
+import re
+
 from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.shell.facts import Word
 
 _FLAGS = frozenset(
-    """-print -print0 -ls -prune -quit -empty -nouser -nogroup -readable -writable -executable -true -false
-    -depth -d -mount -xdev -daystart -follow -noleaf -ignore_readdir_race -not -a -and -o -or -nowarn -warn ! ( ) ,""".split()
+    [
+        "-print",
+        "-print0",
+        "-ls",
+        "-prune",
+        "-quit",
+        "-empty",
+        "-nouser",
+        "-nogroup",
+        "-readable",
+        "-writable",
+        "-executable",
+        "-true",
+        "-false",
+        "-depth",
+        "-d",
+        "-mount",
+        "-xdev",
+        "-daystart",
+        "-follow",
+        "-noleaf",
+        "-ignore_readdir_race",
+        "-not",
+        "-a",
+        "-and",
+        "-o",
+        "-or",
+        "-nowarn",
+        "-warn",
+        "!",
+        "(",
+        ")",
+        ",",
+    ]
 )
 _VALUES = frozenset(
-    """-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin -atime
-    -amin -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -regextype -printf -used -newermt -newerat -newerct -fstype""".split()
+    [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-iwholename",
+        "-regex",
+        "-iregex",
+        "-lname",
+        "-ilname",
+        "-type",
+        "-xtype",
+        "-size",
+        "-mtime",
+        "-mmin",
+        "-atime",
+        "-amin",
+        "-ctime",
+        "-cmin",
+        "-maxdepth",
+        "-mindepth",
+        "-perm",
+        "-user",
+        "-group",
+        "-uid",
+        "-gid",
+        "-links",
+        "-inum",
+        "-regextype",
+        "-printf",
+        "-used",
+        "-newermt",
+        "-newerat",
+        "-newerct",
+        "-fstype",
+    ]
 )
-_FILES = frozenset("-newer -anewer -cnewer -samefile".split())
+_FILES = frozenset(["-newer", "-anewer", "-cnewer", "-samefile"])
 _EXECUTES = frozenset({"-exec", "-execdir"})
 _START_FLAGS = frozenset({"-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3"})
 _FOUND = Word(None, source="{}")
@@ -89,9 +158,17 @@ def _execute(call: Call, words: list[Word], starts: list[Word]) -> None:
 
 def _found_below(starts: list[Word]) -> Word:
     """What {} certainly begins with: find's results begin with the folder it was given."""
-    if len(starts) == 1 and starts[0].text and not starts[0].text.startswith("-"):
-        return Word(None, prefix=starts[0].text.rstrip("/") + "/", source="{}")
+    if len(starts) == 1 and starts[0].text:
+        return _below(starts[0].text)
     return Word(None, prefix="./", source="{}") if not starts else _FOUND
+
+
+def _below(folder: str) -> Word:
+    """Some paths below a folder. Below a folder of the project they may even be changed."""
+    if folder.strip("./") == "":
+        return Word(None, prefix="./", source="(files)")
+    pattern = folder.rstrip("/") + "/*"
+    return Word((pattern,), prefix=folder.rstrip("/") + "/", glob=True, source="(files)")
 
 
 def _fill(word: Word, found: Word) -> Word:
@@ -107,6 +184,11 @@ def _delete(call: Call, starts: list[Word]) -> None:
     call.run_only("-delete")
     if not call.context.settings.allow_destructive:
         raise call.refuse("-delete needs --allow-destructive. Leave the files.")
+    texts = [word.text or "" for word in call.args]
+    if _plain_name(texts):
+        for word in starts:
+            check(call, "write", word, "the folder")
+        return
     if not starts:
         raise call.refuse("-delete needs a folder below the project to search.")
     for word in starts:
@@ -114,6 +196,16 @@ def _delete(call: Call, starts: list[Word]) -> None:
         if text.strip("./") == "":
             raise call.refuse("-delete must name a folder below the project.")
         check(call, "remove", word, "the folder")
+
+
+def _plain_name(texts: list[str]) -> bool:
+    """Whether only files with a plain name or ending are deleted (`-name '*.pyc' -delete`)."""
+    if texts.count("-name") != 1 or {"-o", "-or", ",", "!", "-not"} & set(texts):
+        return False
+    if texts.index("-name") > texts.index("-delete"):
+        return False
+    name = texts[texts.index("-name") + 1]
+    return re.fullmatch(r"\*\.\w+~?|[\w-][\w.-]*\.\w+|__pycache__|\.DS_Store", name) is not None
 
 
 def _xargs(call: Call) -> None:
@@ -128,8 +220,53 @@ def _xargs(call: Call) -> None:
             raise call.refuse("-I needs a plain marker that is not the command.")
         words = tuple(_replace(word, marker) for word in inner)
     else:
-        words = (*inner, Word(None, splits=True, source="(xargs)"))
+        words = (*inner, _fed(call))
     call.judge_inner(words)
+
+
+def _fed(call: Call) -> Word:
+    """What the pipe feeds: file names or process ids when their producer is known.
+
+    No file may be created whose name begins with a dash, so listed names are no options.
+    """
+    position = next(
+        (i for i, c in enumerate(call.context.script) if c.source == call.command.source), 0
+    )
+    while position > 0 and call.context.script[position].piped:
+        position -= 1
+        command = call.context.script[position]
+        texts = [word.text for word in command.words]
+        if texts[:1] in (["sort"], ["head"], ["tail"], ["uniq"], ["grep"]) and command.piped:
+            continue
+        folder = _searched_folder(texts)
+        if folder:
+            return _below(folder)
+        if _lists_files(texts):
+            return Word(None, prefix="(listed)/", source="(files)")
+        if texts[:1] == ["pgrep"] or (texts[:1] == ["lsof"] and "-t" in str(texts[1:])):
+            return Word(None, numeric=True, source="(processes)")
+        break
+    return Word(None, splits=True, source="(xargs)")
+
+
+def _searched_folder(texts: list[str | None]) -> str:
+    """The one folder that `grep -rl PATTERN FOLDER` searches, or nothing."""
+    if texts[:1] not in (["grep"], ["rg"]) or not _lists_files(texts):
+        return ""
+    operands = [text for text in texts[1:] if text is not None and not text.startswith("-")]
+    return operands[1] if len(operands) == 2 and None not in texts else ""
+
+
+def _lists_files(texts: list[str | None]) -> bool:
+    if texts[:2] == ["git", "ls-files"]:
+        return True
+    if texts[:2] in (["git", "diff"], ["git", "show"]):
+        return "--name-only" in texts
+    if texts[:1] == ["find"]:
+        return len(texts) < 2 or not {"-printf", "-exec", "-execdir"} & set(texts)
+    if texts[:1] in (["grep"], ["rg"]):
+        return any(text and (text in {"--files-with-matches", "--files"} or (text[0] == "-" and text[:2] != "--" and "l" in text)) for text in texts[1:])  # fmt: skip
+    return False
 
 
 def _replace(word: Word, marker: str) -> Word:
@@ -137,7 +274,6 @@ def _replace(word: Word, marker: str) -> Word:
     if text is None or marker not in text:
         return word
     return Word(None, prefix=text.partition(marker)[0], source=text)
-
 
 
 VALIDATORS = {"find": _find, "xargs": _xargs}

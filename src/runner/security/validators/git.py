@@ -9,8 +9,29 @@ from runner.security.shell.facts import Word
 
 _PATHSPEC_MAGIC = re.compile(r"^:(?:\([\w,:=-]*\)|[!^/])*")
 _CONFIG_READS = frozenset(
-    """--get --get-all --get-regexp --list -l --show-origin --show-scope --name-only -z --null --local --global --system
-    --worktree --type=bool --bool --int --includes --no-includes get list""".split()
+    [
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "--list",
+        "-l",
+        "--show-origin",
+        "--show-scope",
+        "--name-only",
+        "-z",
+        "--null",
+        "--local",
+        "--global",
+        "--system",
+        "--worktree",
+        "--type=bool",
+        "--bool",
+        "--int",
+        "--includes",
+        "--no-includes",
+        "get",
+        "list",
+    ]
 )
 
 
@@ -53,8 +74,18 @@ def _commit(call: Call) -> None:
 def _branch(call: Call) -> None:
     """Listing always; creating, renaming and deleting merged branches in run."""
     reading = call.parsed.has(
-        "--list", "-l", "--contains", "--merged", "--no-merged", "--points-at", "-a", "-r",
-        "--show-current", "--no-contains", "--all", "--remotes",
+        "--list",
+        "-l",
+        "--contains",
+        "--merged",
+        "--no-merged",
+        "--points-at",
+        "-a",
+        "-r",
+        "--show-current",
+        "--no-contains",
+        "--all",
+        "--remotes",
     )
     if call.parsed.operands and not reading:
         call.run_only("creating a branch")
@@ -65,12 +96,34 @@ def _branch(call: Call) -> None:
             call.run_only(name)
 
 
-_BRANCH_CHANGES = frozenset("-d --delete -m --move -c --copy -u --set-upstream-to -t --track --no-track --unset-upstream".split())
+_BRANCH_CHANGES = frozenset(
+    [
+        "-d",
+        "--delete",
+        "-m",
+        "--move",
+        "-c",
+        "--copy",
+        "-u",
+        "--set-upstream-to",
+        "-t",
+        "--track",
+        "--no-track",
+        "--unset-upstream",
+    ]
+)
 
 
 def _tag(call: Call) -> None:
     reading = call.parsed.has(
-        "-l", "--list", "-n", "--contains", "--merged", "--points-at", "--no-contains", "--no-merged"
+        "-l",
+        "--list",
+        "-n",
+        "--contains",
+        "--merged",
+        "--points-at",
+        "--no-contains",
+        "--no-merged",
     )
     if call.parsed.operands and not reading:
         call.run_only("creating a tag")
@@ -93,7 +146,14 @@ def _clean(call: Call) -> None:
 
 def _strategy(call: Call) -> None:
     for word in call.parsed.values("-s", "--strategy"):
-        if call.literal(word, "the strategy") not in ("ort", "recursive", "resolve", "ours", "octopus", "subtree"):
+        if call.literal(word, "the strategy") not in (
+            "ort",
+            "recursive",
+            "resolve",
+            "ours",
+            "octopus",
+            "subtree",
+        ):
             raise call.refuse("this strategy would run another program.")
 
 
@@ -104,12 +164,26 @@ def _merge_file(call: Call) -> None:
 
 def _config(call: Call) -> None:
     """Reading any key that is no credential; writing a few harmless keys in run."""
-    words = [call.literal(word, "the argument") if not _is_value(call, i) else "" for i, word in enumerate(call.args)]
-    keys = [text for text in words if text and not text.startswith("-") and text not in ("get", "list", "set")]
+    words = [
+        call.literal(word, "the argument") if not _is_value(call, i) else ""
+        for i, word in enumerate(call.args)
+    ]
+    keys = [
+        text
+        for text in words
+        if text and not text.startswith("-") and text not in ("get", "list", "set")
+    ]
     options = [text for text in words if text.startswith("-")]
-    writes = len(call.args) - len(options) - (1 if "get" in words[:1] else 0) > 1 or "set" in words[:1]
-    if any(option not in _CONFIG_READS and option != "--add" for option in options) or "--add" in options:
-        raise call.refuse("only reading, and setting user.name, user.email and a few more, is allowed.")
+    writes = (
+        len(call.args) - len(options) - (1 if "get" in words[:1] else 0) > 1 or "set" in words[:1]
+    )
+    if (
+        any(option not in _CONFIG_READS and option != "--add" for option in options)
+        or "--add" in options
+    ):
+        raise call.refuse(
+            "only reading, and setting user.name, user.email and a few more, is allowed."
+        )
     if "--get-regexp" in options or not writes:
         return
     if "--get" in options or "--get-all" in options or "get" in words[:1]:

@@ -16,32 +16,257 @@ _GUARDED = re.compile(
     re.IGNORECASE,
 )
 _STARTS = {
-    "node": re.compile(r"child_process|\bexecSync\b|\bspawnSync?\b|\bexecFile|\bprocess\.binding|\bprocess\.dlopen|\beval\s*\(|\bnew\s+Function\b|\bFunction\s*\(|\bvm\b\s*\.|require\(\s*[^'\"\s)]|\bBun\.spawn|\bBun\.\$|worker_threads|\bcluster\b"),
-    "ruby": re.compile(r"`|%x|\bsystem\b|\bexec\b|\bspawn\b|\bpopen|Open3|\bfork\b|\beval\b|instance_eval|class_eval|\bsend\b|__send__|\bsyscall\b|\bPTY\b|\bKernel\b|\bload\b|IO\.(?:read|write)\s*\(?\s*['\"]\||Fiddle|open\s*\(?\s*['\"]\|"),
-    "php": re.compile(r"`|\b(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_\w+|eval|assert|create_function|call_user_func\w*|include|dl|mail|putenv|ini_set|array_map|usort|preg_replace_callback)\b\s*\(", re.IGNORECASE),
-    "perl": re.compile(r"`|\bqx\b|\bsystem\b|\bexec\b|\bfork\b|\bopen\b|\beval\b|\brequire\b|\bdo\b\s*['\"(<]|\bsyscall\b|\buse\s+(?!strict|warnings|utf8|feature|JSON|Data|List|POSIX|Time)|s(?P<d>[^\w\s]).*(?P=d).*(?P=d)[a-z]*e|\|\s*-|\bunlink\b|\brename\b|\bglob\b|<\s*\$|\bopendir\b|\bIPC|\bpipe\b|\bkill\b"),
+    "node": re.compile(
+        r"child_process|\bexecSync\b|\bspawnSync?\b|\bexecFile|\bprocess\.binding|\bprocess\.dlopen|\beval\s*\(|\bnew\s+Function\b|\bFunction\s*\(|\bvm\b\s*\.|require\(\s*[^'\"\s)]|\bBun\.spawn|\bBun\.\$|worker_threads|\bcluster\b"
+    ),
+    "ruby": re.compile(
+        r"`|%x|\bsystem\b|\bexec\b|\bspawn\b|\bpopen|Open3|\bfork\b|\beval\b|instance_eval|class_eval|\bsend\b|__send__|\bsyscall\b|\bPTY\b|\bKernel\b|\bload\b|IO\.(?:read|write)\s*\(?\s*['\"]\||Fiddle|open\s*\(?\s*['\"]\|"
+    ),
+    "php": re.compile(
+        r"`|\b(?:system|exec|shell_exec|passthru|popen|proc_open|pcntl_\w+|eval|assert|create_function|call_user_func\w*|include|dl|mail|putenv|ini_set|array_map|usort|preg_replace_callback)\b\s*\(",
+        re.IGNORECASE,
+    ),
+    "perl": re.compile(
+        r"`|\bqx\b|\bsystem\b|\bexec\b|\bfork\b|\bopen\b|\beval\b|\brequire\b|\bdo\b\s*['\"(<]|\bsyscall\b|\buse\s+(?!strict|warnings|utf8|feature|JSON|Data|List|POSIX|Time)|s(?P<d>[^\w\s]).*(?P=d).*(?P=d)[a-z]*e|\|\s*-|\bunlink\b|\brename\b|\bglob\b|<\s*\$|\bopendir\b|\bIPC|\bpipe\b|\bkill\b"
+    ),
 }
 _PYTHON_MODULES = frozenset(
-    "subprocess pty ctypes multiprocessing pexpect sh plumbum fabric paramiko invoke code codeop runpy imp webbrowser antigravity socketserver telnetlib ftplib smtplib pip ensurepip cffi".split()
+    [
+        "subprocess",
+        "pty",
+        "ctypes",
+        "multiprocessing",
+        "pexpect",
+        "sh",
+        "plumbum",
+        "fabric",
+        "paramiko",
+        "invoke",
+        "code",
+        "codeop",
+        "runpy",
+        "imp",
+        "webbrowser",
+        "antigravity",
+        "socketserver",
+        "telnetlib",
+        "ftplib",
+        "smtplib",
+        "pip",
+        "ensurepip",
+        "cffi",
+    ]
 )
 _PYTHON_CALLS = frozenset(
-    "system popen popen2 popen3 popen4 execl execle execlp execv execve execvp execvpe spawnl spawnle spawnlp spawnv spawnve spawnvp spawnvpe "
-    "posix_spawn posix_spawnp fork forkpty startfile create_subprocess_exec create_subprocess_shell __import__ eval exec compile __subclasses__ __globals__ __builtins__ breakpoint putenv setuid chown kill killpg".split()
+    [
+        "system",
+        "popen",
+        "popen2",
+        "popen3",
+        "popen4",
+        "execl",
+        "execle",
+        "execlp",
+        "execv",
+        "execve",
+        "execvp",
+        "execvpe",
+        "spawnl",
+        "spawnle",
+        "spawnlp",
+        "spawnv",
+        "spawnve",
+        "spawnvp",
+        "spawnvpe",
+        "posix_spawn",
+        "posix_spawnp",
+        "fork",
+        "forkpty",
+        "startfile",
+        "create_subprocess_exec",
+        "create_subprocess_shell",
+        "__import__",
+        "eval",
+        "exec",
+        "compile",
+        "__subclasses__",
+        "__globals__",
+        "__builtins__",
+        "breakpoint",
+        "putenv",
+        "setuid",
+        "chown",
+        "kill",
+        "killpg",
+    ]
 )
 _READ_MODULES = frozenset(
-    "ast sys json re math tomllib pprint platform itertools collections functools string textwrap datetime time statistics decimal "
-    "fractions hashlib base64 unicodedata keyword token tokenize textwrap csv operator typing dataclasses enum".split()
+    [
+        "ast",
+        "sys",
+        "json",
+        "re",
+        "math",
+        "tomllib",
+        "pprint",
+        "platform",
+        "itertools",
+        "collections",
+        "functools",
+        "string",
+        "textwrap",
+        "datetime",
+        "time",
+        "statistics",
+        "decimal",
+        "fractions",
+        "hashlib",
+        "base64",
+        "unicodedata",
+        "keyword",
+        "token",
+        "tokenize",
+        "textwrap",
+        "csv",
+        "operator",
+        "typing",
+        "dataclasses",
+        "enum",
+    ]
 )
 _READ_NAMES = frozenset(
-    "print open len sorted set list dict tuple str int float bool sum min max any all enumerate zip range map filter repr isinstance type "
-    "hasattr reversed abs round ord chr hex bin format iter next frozenset bytes True False None".split()
+    [
+        "print",
+        "open",
+        "len",
+        "sorted",
+        "set",
+        "list",
+        "dict",
+        "tuple",
+        "str",
+        "int",
+        "float",
+        "bool",
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "enumerate",
+        "zip",
+        "range",
+        "map",
+        "filter",
+        "repr",
+        "isinstance",
+        "type",
+        "hasattr",
+        "reversed",
+        "abs",
+        "round",
+        "ord",
+        "chr",
+        "hex",
+        "bin",
+        "format",
+        "iter",
+        "next",
+        "frozenset",
+        "bytes",
+        "True",
+        "False",
+        "None",
+    ]
 )
 _READ_METHODS = frozenset(
-    """parse dump walk read readlines readline load loads dumps format join split strip lstrip rstrip splitlines get items keys values count index
-    startswith endswith lower upper replace title find encode decode append add extend sort most_common Counter search match findall sub
-    compile group groups version version_info executable platform path modules maxsize exit argv stdin stdout python_version sqrt pi floor ceil
-    now isoformat sha256 md5 hexdigest b64encode b64decode reader DictReader literal_eval get_docstring pprint fullmatch FunctionDef ClassDef name body
-    system_never release machine implementation byteorder today mean median""".split()
+    [
+        "parse",
+        "dump",
+        "walk",
+        "read",
+        "readlines",
+        "readline",
+        "load",
+        "loads",
+        "dumps",
+        "format",
+        "join",
+        "split",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "splitlines",
+        "get",
+        "items",
+        "keys",
+        "values",
+        "count",
+        "index",
+        "startswith",
+        "endswith",
+        "lower",
+        "upper",
+        "replace",
+        "title",
+        "find",
+        "encode",
+        "decode",
+        "append",
+        "add",
+        "extend",
+        "sort",
+        "most_common",
+        "Counter",
+        "search",
+        "match",
+        "findall",
+        "sub",
+        "compile",
+        "group",
+        "groups",
+        "version",
+        "version_info",
+        "executable",
+        "platform",
+        "path",
+        "modules",
+        "maxsize",
+        "exit",
+        "argv",
+        "stdin",
+        "stdout",
+        "python_version",
+        "sqrt",
+        "pi",
+        "floor",
+        "ceil",
+        "now",
+        "isoformat",
+        "sha256",
+        "md5",
+        "hexdigest",
+        "b64encode",
+        "b64decode",
+        "reader",
+        "DictReader",
+        "literal_eval",
+        "get_docstring",
+        "pprint",
+        "fullmatch",
+        "FunctionDef",
+        "ClassDef",
+        "name",
+        "body",
+        "system_never",
+        "release",
+        "machine",
+        "implementation",
+        "byteorder",
+        "today",
+        "mean",
+        "median",
+    ]
 )
 
 
@@ -65,7 +290,9 @@ def check_inline(call: Call, language: str, texts: list[str]) -> None:
             continue
         found = _STARTS[language].search(text)
         if found:
-            raise call.refuse(f"inline code must not use {found[0].strip()}. Run the command directly.")
+            raise call.refuse(
+                f"inline code must not use {found[0].strip()}. Run the command directly."
+            )
         if call.context.mode == "sync":
             raise call.refuse("inline code may change files, and this session is read-only.")
 
@@ -90,34 +317,66 @@ def _started(node: ast.AST) -> str:
         return next((m for m in modules if m in _PYTHON_MODULES), "")
     if isinstance(node, ast.ImportFrom):
         module = (node.module or "").partition(".")[0]
-        names = [alias.name for alias in node.names if alias.name in _PYTHON_CALLS and module in ("os", "posix", "asyncio", "builtins", "importlib")]
+        names = [
+            alias.name
+            for alias in node.names
+            if alias.name in _PYTHON_CALLS
+            and module in ("os", "posix", "asyncio", "builtins", "importlib")
+        ]
         return module if module in _PYTHON_MODULES else (names[0] if names else "")
     if isinstance(node, ast.Attribute):
         base = node.value.id if isinstance(node.value, ast.Name) else ""
-        risky = node.attr in _PYTHON_CALLS and (base in ("os", "posix", "asyncio", "builtins", "signal") or node.attr.startswith("__"))
+        risky = node.attr in _PYTHON_CALLS and (
+            base in ("os", "posix", "asyncio", "builtins", "signal") or node.attr.startswith("__")
+        )
         return f"{base}.{node.attr}" if risky else ""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id if node.func.id in ("eval", "exec", "__import__", "compile", "breakpoint") else ""
+        return (
+            node.func.id
+            if node.func.id in ("eval", "exec", "__import__", "compile", "breakpoint")
+            else ""
+        )
     if isinstance(node, ast.Name):
         return node.id if node.id in ("__builtins__", "__loader__") else ""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Call):
-        return "a computed call" if isinstance(node.func.func, ast.Name) and node.func.func.id == "getattr" else ""
+        return (
+            "a computed call"
+            if isinstance(node.func.func, ast.Name) and node.func.func.id == "getattr"
+            else ""
+        )
     return ""
 
 
 def _only_reads(call: Call, tree: ast.AST) -> bool:
     """Whether a program certainly only reads project files and prints (strict allowlist)."""
-    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             if any(a.name not in _READ_MODULES or a.asname for a in node.names):
                 return False
             bound |= {a.name for a in node.names}
-        elif isinstance(node, (ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.Delete, ast.AsyncFunctionDef)):
-            return False
-        elif isinstance(node, ast.Attribute) and (node.attr not in _READ_METHODS or isinstance(node.ctx, ast.Store)):
-            return False
-        elif isinstance(node, ast.Call) and not _reading_call(call, node):
+        elif (
+            isinstance(
+                node,
+                (
+                    ast.ImportFrom,
+                    ast.FunctionDef,
+                    ast.ClassDef,
+                    ast.Lambda,
+                    ast.Delete,
+                    ast.AsyncFunctionDef,
+                ),
+            )
+            or (
+                isinstance(node, ast.Attribute)
+                and (node.attr not in _READ_METHODS or isinstance(node.ctx, ast.Store))
+            )
+            or (isinstance(node, ast.Call) and not _reading_call(call, node))
+        ):
             return False
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return names <= bound | _READ_NAMES
@@ -143,7 +402,7 @@ def check_stdin(call: Call, language: str) -> None:
 
 
 def _perl(call: Call) -> None:
-    """perl -ne/-pe one-liners; anything with files of its own, modules or commands is refused."""
+    """Perl -ne/-pe one-liners; anything with files of its own, modules or commands is refused."""
     words = list(call.args)
     code: list[str] = []
     writes = False
@@ -176,8 +435,12 @@ def _perl(call: Call) -> None:
 def check_perl(call: Call, code: list[str]) -> None:
     for text in code:
         found = _STARTS["perl"].search(text) or _GUARDED.search(text)
-        if found or (call.context.mode == "sync" and ">" in re.sub(r"=>|->|>=|\s>\s*[\d$]", "", text)):
-            raise call.refuse("this one-liner could run commands or open files. Use sed, awk or python.")
+        if found or (
+            call.context.mode == "sync" and ">" in re.sub(r"=>|->|>=|\s>\s*[\d$]", "", text)
+        ):
+            raise call.refuse(
+                "this one-liner could run commands or open files. Use sed, awk or python."
+            )
 
 
 VALIDATORS = {"perl": _perl}

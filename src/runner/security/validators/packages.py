@@ -81,8 +81,17 @@ def _is_declared(call: Call, text: str) -> bool:
     name = re.split(r"[\[=<>!~; ]", text, maxsplit=1)[0]
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         return False
-    files = ("pyproject.toml", "requirements.txt", "requirements-dev.txt", "dev-requirements.txt", "setup.cfg", "Pipfile")
-    pattern = re.compile(rf"(?:^|[\"'\s]){re.escape(name)}(?:[\"'\s\[=<>!~;]|$)", re.MULTILINE | re.IGNORECASE)
+    files = (
+        "pyproject.toml",
+        "requirements.txt",
+        "requirements-dev.txt",
+        "dev-requirements.txt",
+        "setup.cfg",
+        "Pipfile",
+    )
+    pattern = re.compile(
+        rf"(?:^|[\"'\s]){re.escape(name)}(?:[\"'\s\[=<>!~;]|$)", re.MULTILINE | re.IGNORECASE
+    )
     return any(pattern.search(read_project_file(call, file)) for file in files)
 
 

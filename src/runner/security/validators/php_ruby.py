@@ -33,7 +33,10 @@ def _ruby(call: Call) -> None:
             _load(call, text[:2], value)
         elif text in ("-c", "-wc", "-cw"):
             syntax = True
-        elif not re.fullmatch(r"-[wWvd0-9]+|-W(?::no-)?\w+|-rjson|--(?:yjit|enable=[\w,-]+|disable=[\w,-]+)|-n|-p|-ne|-a", text):
+        elif not re.fullmatch(
+            r"-[wWvd0-9]+|-W(?::no-)?\w+|-rjson|--(?:yjit|enable=[\w,-]+|disable=[\w,-]+)|-n|-p|-ne|-a",
+            text,
+        ):
             raise call.refuse(f"the option {text} is not allowed.")
     if code:
         check_inline(call, "ruby", code)
@@ -45,7 +48,10 @@ def _load(call: Call, option: str, value: str) -> None:
     if option == "-I":
         for entry in value.split(":"):
             check(call, "project", Word.literal(entry), "-I")
-    elif not re.fullmatch(r"(?:json|yaml|set|date|time|pp|bundler/setup|minitest/autorun|csv|uri|digest|erb|test_helper|spec_helper|\./[\w./-]+)", value):
+    elif not re.fullmatch(
+        r"(?:json|yaml|set|date|time|pp|bundler/setup|minitest/autorun|csv|uri|digest|erb|test_helper|spec_helper|\./[\w./-]+)",
+        value,
+    ):
         raise call.refuse(f"{value} must not be loaded.")
 
 
@@ -81,7 +87,9 @@ def _php(call: Call) -> None:
         if text in ("-S", "-t"):
             call.run_only("serving")
             value = words.pop(0) if words else Word.literal("")
-            if text == "-S" and not re.fullmatch(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0):\d+", call.literal(value, "-S")):
+            if text == "-S" and not re.fullmatch(
+                r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0):\d+", call.literal(value, "-S")
+            ):
                 raise call.refuse("serve on localhost.")
             if text == "-t":
                 check(call, "project", value, "-t")
@@ -97,7 +105,10 @@ def _php(call: Call) -> None:
 
 
 def _php_setting(call: Call, text: str) -> None:
-    if not re.fullmatch(r"(?:memory_limit|max_execution_time|error_reporting|display_errors|xdebug\.mode|zend\.assertions|assert\.\w+|opcache\.\w+|pcov\.enabled|date\.timezone)=[\w./-]+", text):
+    if not re.fullmatch(
+        r"(?:memory_limit|max_execution_time|error_reporting|display_errors|xdebug\.mode|zend\.assertions|assert\.\w+|opcache\.\w+|pcov\.enabled|date\.timezone)=[\w./-]+",
+        text,
+    ):
         raise call.refuse(f"the setting {text} is not allowed.")
 
 
@@ -109,7 +120,11 @@ def _php_file(call: Call, word: Word, rest: list[Word]) -> None:
         _console(call, base, rest)
         return
     rule = call.context.rules.commands.get(base)
-    if rule is not None and rule.profile == "php" and text.startswith(("vendor/bin/", "./vendor/bin/")):
+    if (
+        rule is not None
+        and rule.profile == "php"
+        and text.startswith(("vendor/bin/", "./vendor/bin/"))
+    ):
         call.judge_inner((Word.literal(base), *rest))
         return
     check_own_script(call.context, text, call.cwd)
@@ -147,7 +162,10 @@ def _composer_script(call: Call) -> None:
         raise call.refuse(f"the script {name} is not allowed. {call.rule.instead}".rstrip())
     for word in operands[1:]:
         text = word.text or word.prefix
-        if not re.fullmatch(r"--(?:filter|testsuite|group|colors|no-progress|stop-on-failure|testdox|dry-run|level|memory-limit)(?:=.*)?|(?!-)[\w./:-]*", text):
+        if not re.fullmatch(
+            r"--(?:filter|testsuite|group|colors|no-progress|stop-on-failure|testdox|dry-run|level|memory-limit)(?:=.*)?|(?!-)[\w./:-]*",
+            text,
+        ):
             raise call.refuse(f"{text} is not allowed here.")
         if not text.startswith("-"):
             check(call, "project", word, "the argument")

@@ -14,13 +14,100 @@ _PIDS_VARIABLE = re.compile(r"\"?\$\{?\w*(?:PID|pid)\w*\}?\"?")
 _PS = re.compile(r"-?(?:[aufxlHjLTcAdefFwC]|ux)+|-?[afuxlwejH]+")
 # What development servers and test runners are called (seed 001: pkill targets).
 _TARGETS = frozenset(
-    """node npm npx yarn pnpm bun bunx deno vite next nuxt webpack webpack-dev-server esbuild tsc tsx ts-node nodemon
-    vitest jest playwright chromium chrome firefox http-server serve live-server storybook parcel rollup turbo astro remix
-    python python3 flask django uvicorn gunicorn hypercorn celery pytest streamlit jupyter manage.py
-    ruby rails puma rackup sidekiq rake unicorn webrick foreman go air dlv cargo rustc php artisan
-    java gradle mvn dotnet make redis-server postgres esbuild server dev.sh main app""".split()
+    [
+        "node",
+        "npm",
+        "npx",
+        "yarn",
+        "pnpm",
+        "bun",
+        "bunx",
+        "deno",
+        "vite",
+        "next",
+        "nuxt",
+        "webpack",
+        "webpack-dev-server",
+        "esbuild",
+        "tsc",
+        "tsx",
+        "ts-node",
+        "nodemon",
+        "vitest",
+        "jest",
+        "playwright",
+        "chromium",
+        "chrome",
+        "firefox",
+        "http-server",
+        "serve",
+        "live-server",
+        "storybook",
+        "parcel",
+        "rollup",
+        "turbo",
+        "astro",
+        "remix",
+        "python",
+        "python3",
+        "flask",
+        "django",
+        "uvicorn",
+        "gunicorn",
+        "hypercorn",
+        "celery",
+        "pytest",
+        "streamlit",
+        "jupyter",
+        "manage.py",
+        "ruby",
+        "rails",
+        "puma",
+        "rackup",
+        "sidekiq",
+        "rake",
+        "unicorn",
+        "webrick",
+        "foreman",
+        "go",
+        "air",
+        "dlv",
+        "cargo",
+        "rustc",
+        "php",
+        "artisan",
+        "java",
+        "gradle",
+        "mvn",
+        "dotnet",
+        "make",
+        "redis-server",
+        "postgres",
+        "esbuild",
+        "server",
+        "dev.sh",
+        "main",
+        "app",
+    ]
 )
-_ALWAYS = frozenset("claude codex runner autonoe bash sh zsh init systemd sshd bwrap login tmux screen".split())
+_ALWAYS = frozenset(
+    [
+        "claude",
+        "codex",
+        "runner",
+        "autonoe",
+        "bash",
+        "sh",
+        "zsh",
+        "init",
+        "systemd",
+        "sshd",
+        "bwrap",
+        "login",
+        "tmux",
+        "screen",
+    ]
+)
 
 
 def _kill(call: Call) -> None:
@@ -74,7 +161,9 @@ def _pkill(call: Call) -> None:
         words = {part.rpartition("/")[2] for part in first}
         if words & _ALWAYS or not re.fullmatch(r"\^?[\w./:@ =-]+\$?", pattern):
             raise call.refuse(f"{pattern} is not an allowed target.")
-        if name not in allowed and not re.fullmatch(r"[\w./-]+\.(?:js|ts|mjs|cjs|py|rb|php|sh)", name):
+        if name not in allowed and not re.fullmatch(
+            r"[\w./-]+\.(?:js|ts|mjs|cjs|py|rb|php|sh)", name
+        ):
             raise call.refuse(
                 f"{name} is not an allowed target. Allowed are development servers such as node, "
                 "vite or uvicorn; others come from allowPkillTargets in agent.json."
@@ -82,11 +171,24 @@ def _pkill(call: Call) -> None:
 
 
 def _ps(call: Call) -> None:
-    """ps without the `e` that shows environments (BSD style, and after -)."""
+    """Ps without the `e` that shows environments (BSD style, and after -)."""
     words = list(call.args)
     while words:
         text = words.pop(0).text
-        if text in ("-o", "-O", "-p", "-C", "-u", "-U", "-t", "-g", "--ppid", "--pid", "--format", "-q"):
+        if text in (
+            "-o",
+            "-O",
+            "-p",
+            "-C",
+            "-u",
+            "-U",
+            "-t",
+            "-g",
+            "--ppid",
+            "--pid",
+            "--format",
+            "-q",
+        ):
             if not words:
                 raise call.refuse(f"{text} needs a value.")
             value = words.pop(0)
@@ -98,10 +200,15 @@ def _ps(call: Call) -> None:
             if words or call.args[-1].text is not None:
                 raise call.refuse("write the options out.")
         elif text.startswith("-"):
-            if not re.fullmatch(r"-[efFlaAxdHjwT]+[pouU]?|--(?:no-headers?|forest|sort=[\w%,+-]+|pid=\d+|ppid=\d+|headers)|-[aux]{2,4}w*|-o[\w,=%]+|-p\d+", text):
+            if not re.fullmatch(
+                r"-[efFlaAxdHjwT]+[pouU]?|--(?:no-headers?|forest|sort=[\w%,+-]+|pid=\d+|ppid=\d+|headers)|-[aux]{2,4}w*|-o[\w,=%]+|-p\d+",
+                text,
+            ):
                 raise call.refuse(f"the option {text} is not allowed.")
             if text.endswith(("p", "o", "U")) and words and not text.startswith("--"):
-                words.pop(0)
+                value = words.pop(0)
+                if "environ" in (value.text or value.source):
+                    raise call.refuse("environments hold credentials.")
         elif text.isdecimal():
             continue
         elif not re.fullmatch(r"[auxwfjlhHT]+", text):

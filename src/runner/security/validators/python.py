@@ -9,7 +9,7 @@ from runner.security.shell.facts import Word
 from runner.security.validators.inline import check_inline, check_stdin, require_literal
 
 _FLAGS = re.compile(r"-[BbdEIiOOPqsSuvx]+")
-_MANAGE_SYNC = frozenset("test check showmigrations diffsettings version".split())
+_MANAGE_SYNC = frozenset(["test", "check", "showmigrations", "diffsettings", "version"])
 
 
 def judge_tool_as(call: Call, name: str, words: tuple[Word, ...]) -> None:
@@ -51,7 +51,10 @@ def _python(call: Call) -> None:
 
 
 def _warning(call: Call, value: str) -> None:
-    if not re.fullmatch(r"(?:default|error|ignore|always|module|once|all)?(?::[\w :.]*){0,4}|dev|utf8(?:=[01])?|faulthandler|importtime|tracemalloc(?:=\d+)?|frozen_modules=\w+|warn_default_encoding|no_debug_ranges|int_max_str_digits=\d+", value):
+    if not re.fullmatch(
+        r"(?:default|error|ignore|always|module|once|all)?(?::[\w :.]*){0,4}|dev|utf8(?:=[01])?|faulthandler|importtime|tracemalloc(?:=\d+)?|frozen_modules=\w+|warn_default_encoding|no_debug_ranges|int_max_str_digits=\d+",
+        value,
+    ):
         raise call.refuse(f"{value} is not allowed here.")
     if re.search(r":[a-z]\w*\.", value):
         raise call.refuse(f"{value} would import a module.")
@@ -96,7 +99,9 @@ def _manage(call: Call, script: str, rest: list[Word]) -> bool:
     call.context.paths.project_file(script, call.cwd)
     verb = rest[0].text if rest else None
     options = {word.text for word in rest[1:]}
-    checks = verb in _MANAGE_SYNC or (verb in ("makemigrations", "migrate") and options & {"--check", "--dry-run", "--plan"})
+    checks = verb in _MANAGE_SYNC or (
+        verb in ("makemigrations", "migrate") and options & {"--check", "--dry-run", "--plan"}
+    )
     return call.context.mode == "sync" and bool(checks)
 
 
@@ -104,7 +109,9 @@ def _module(call: Call, module: Word | None, rest: list[Word]) -> None:
     if module is None:
         raise call.refuse("-m needs a module.")
     name = call.literal(module, "the module")
-    command = name.replace("_", "-") if name.replace("_", "-") in call.context.rules.commands else name
+    command = (
+        name.replace("_", "-") if name.replace("_", "-") in call.context.rules.commands else name
+    )
     if call.rule.matches("commands", name) and command in call.context.rules.commands:
         judge_tool_as(call, command, tuple(rest))
     elif call.rule.matches("reads", name):
@@ -119,7 +126,10 @@ def _module(call: Call, module: Word | None, rest: list[Word]) -> None:
 def _reading_module(call: Call, name: str, rest: list[Word]) -> None:
     operands = [word for word in rest if not (word.text or "x").startswith("-")]
     for word in rest:
-        if (word.text or "").startswith("-") and not re.fullmatch(r"-[vqhscnm]+|--(?:indent|sort-keys|json-lines|no-ensure-ascii|compact|tab|details|help)(?:=\d+)?|-\d+", word.text or ""):
+        if (word.text or "").startswith("-") and not re.fullmatch(
+            r"-[vqhscnm]+|--(?:indent|sort-keys|json-lines|no-ensure-ascii|compact|tab|details|help)(?:=\d+)?|-\d+",
+            word.text or "",
+        ):
             raise call.refuse(f"the option {word.text} is not allowed.")
     if name == "json.tool" and len(operands) > 1 and not (operands[0].text or "").isdecimal():
         check(call, "write", operands[1], "the output")
@@ -169,9 +179,15 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
     path = name.replace(".", "/")
     first = name.partition(".")[0]
     paths = call.context.paths
-    candidates = [f"{folder}{path}{end}" for folder in ("", "src/") for end in (".py", "/__main__.py", "/__init__.py")]
+    candidates = [
+        f"{folder}{path}{end}"
+        for folder in ("", "src/")
+        for end in (".py", "/__main__.py", "/__init__.py")
+    ]
     exists = any(_exists(paths.absolute(candidate, call.cwd)) for candidate in candidates)
-    usual = first in ("src", "app", "tests", "scripts", "tools", "backend", "server") and "." in name
+    usual = (
+        first in ("src", "app", "tests", "scripts", "tools", "backend", "server") and "." in name
+    )
     if not (exists or usual):
         raise call.refuse(f"the module {name} is neither a known tool nor part of the project.")
     if call.context.mode == "sync" and not is_checking_script(path):
@@ -220,7 +236,10 @@ def _coverage_run(call: Call) -> None:
             name, _, value = text.partition("=")
             kind = "project" if name == "--rcfile" else "write"
             check(call, kind, Word.literal(value), name)
-        elif not re.fullmatch(r"--branch|-a|--append|-p|--parallel-mode|--timid|--(?:source|include|omit|context|concurrency)=[\w.,/*-]+", text):
+        elif not re.fullmatch(
+            r"--branch|-a|--append|-p|--parallel-mode|--timid|--(?:source|include|omit|context|concurrency)=[\w.,/*-]+",
+            text,
+        ):
             raise call.refuse(f"the option {text} is not allowed.")
     raise call.refuse("needs a script or -m MODULE.")
 

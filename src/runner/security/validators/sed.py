@@ -10,7 +10,17 @@ from runner.security.shell.facts import Word
 
 _FLAGS = frozenset("nrEszu")
 _LONG_FLAGS = frozenset(
-    "--quiet --silent --regexp-extended --separate --null-data --unbuffered --posix --debug --sandbox".split()
+    [
+        "--quiet",
+        "--silent",
+        "--regexp-extended",
+        "--separate",
+        "--null-data",
+        "--unbuffered",
+        "--posix",
+        "--debug",
+        "--sandbox",
+    ]
 )
 _SUBSTITUTE_FLAGS = re.compile(r"[gpiIm0-9]*")
 
@@ -125,8 +135,21 @@ def _next(call: Call, words: list[Word], name: str) -> Word:
 
 
 def check_script(call: Call, script: str) -> None:
-    """Refuse a sed script with commands that run programs or read and write files."""
+    """Refuse a sed script with commands that run programs or read and write files.
+
+    Seds disagree whether a delimiter inside brackets ends the expression, so it is read both
+    ways. A syntax error in the second way is harmless: sed then runs nothing.
+    """
     _Script(call, script).read()
+    if "[" in script:
+        try:
+            _Script(call, script, brackets=False).read()
+        except _SyntaxRefusedError:
+            return
+
+
+class _SyntaxRefusedError(RefusedError):
+    """The script is not one that we, or sed, can read."""
 
 
 @dataclass(slots=True)
@@ -137,6 +160,7 @@ class _Script:
     text: str
     at: int = 0
     depth: int = 0
+    brackets: bool = True
 
     def read(self) -> None:
         while True:
@@ -185,7 +209,9 @@ class _Script:
         elif letter in "aic" and letter:
             self._text_block()
         else:
-            raise self._refuse(f"the command {letter or '?'}")
+            raise self._refuse(
+                f"the command {letter or '?'}", forbidden=letter in "ewWrRvF" and letter
+            )
 
     def _addresses(self) -> None:
         if not self._address():
@@ -217,7 +243,7 @@ class _Script:
         self._until(delimiter)
         flags = self._match(r"[A-Za-z0-9]*")
         if not _SUBSTITUTE_FLAGS.fullmatch(flags):
-            raise self._refuse(f"the flag in s///{flags}")
+            raise self._refuse(f"the flag in s///{flags}", forbidden=set(flags) & set("ew"))
         self._end()
 
     def _text_block(self) -> None:
@@ -249,19 +275,17 @@ class _Script:
                 self.at += 1
             elif char == delimiter:
                 return
-            elif in_pattern and char == "[":
-                self._bracket(delimiter)
+            elif in_pattern and char == "[" and self.brackets:
+                self._bracket()
             elif in_pattern and char == "\n":
                 break
         raise self._refuse("an unfinished expression")
 
-    def _bracket(self, delimiter: str) -> None:
-        """Refuse the delimiter inside brackets, where seds disagree on what it means."""
+    def _bracket(self) -> None:
+        """Skip a bracket expression; the delimiter inside it does not count."""
         match = re.compile(r"\^?\]?(?:\[[:.=].*?[:.=]\]|[^\]\n])*\]").match(self.text, self.at)
         if match is None:
             return
-        if delimiter in match[0] and delimiter != "]":
-            raise self._refuse("the delimiter inside [ ]; use another delimiter")
         self.at = match.end()
 
     def _number(self) -> None:
@@ -292,11 +316,12 @@ class _Script:
         self.at += 1
         return char
 
-    def _refuse(self, what: str) -> RefusedError:
-        return self.call.refuse(
+    def _refuse(self, what: str, *, forbidden: object = False) -> RefusedError:
+        refusal = self.call.refuse(
             f"{what} is not allowed in a script: {self.text[:60]}. Use s, p, d, q, n, a, i, c, y "
             "with addresses; write files by redirection."
         )
+        return refusal if forbidden else _SyntaxRefusedError(refusal.rule, refusal.reason)
 
 
 VALIDATORS = {"sed": _sed}

@@ -26,7 +26,11 @@ def _shell(call: Call) -> None:
             if call.literal(words.pop(0), text) not in ("pipefail", "errexit", "nounset", "xtrace"):
                 raise call.refuse(f"this value of {text} is not allowed.")
             continue
-        if re.fullmatch(r"-[eux]*o[eux]*c", text) and len(words) > 1 and words[0].text == "pipefail":
+        if (
+            re.fullmatch(r"-[eux]*o[eux]*c", text)
+            and len(words) > 1
+            and words[0].text == "pipefail"
+        ):
             words.pop(0)
             _text(call, words)
             return
@@ -40,7 +44,9 @@ def _shell(call: Call) -> None:
             continue
         _script(call, text, checks_only=checks_only)
         return
-    raise call.refuse("a shell that reads its commands from elsewhere can't be checked. Run them directly.")
+    raise call.refuse(
+        "a shell that reads its commands from elsewhere can't be checked. Run them directly."
+    )
 
 
 def _text(call: Call, words: list[Word]) -> None:
@@ -54,12 +60,15 @@ def _script(call: Call, path: str, *, checks_only: bool) -> None:
     if checks_only:
         call.context.paths.project_file(path, call.cwd)
         return
-    if not path.endswith((".sh", ".bash")) and not re.search(r"(?:^|/)(?:bin|scripts?)/[\w.-]+$", path):
+    if not path.endswith((".sh", ".bash")) and not re.search(
+        r"(?:^|/)(?:bin|scripts?)/[\w.-]+$", path
+    ):
         raise call.refuse(f"{path} is not a script of the project (ending in .sh).")
     check_own_script(call.context, path, call.cwd)
-    if call.cwd is not None and not call.context.paths.inside(call.context.paths.absolute(".", call.cwd) or ""):
+    if call.cwd is not None and not call.context.paths.inside(
+        call.context.paths.absolute(".", call.cwd) or ""
+    ):
         raise call.refuse("scripts run in the project directory only.")
-
 
 
 VALIDATORS = {"shell": _shell}

@@ -8,10 +8,29 @@ from runner.security.shell.facts import Word
 
 _LETTERS = frozenset("ctxvzjJafpkmhzOZ")
 _LONG_FLAGS = frozenset(
-    """--list --create --extract --verbose --gzip --xz --bzip2 --zstd --auto-compress --keep-old-files
-    --no-same-owner --no-same-permissions --dereference --sort=name --totals --numeric-owner --to-stdout""".split()
+    [
+        "--list",
+        "--create",
+        "--extract",
+        "--verbose",
+        "--gzip",
+        "--xz",
+        "--bzip2",
+        "--zstd",
+        "--auto-compress",
+        "--keep-old-files",
+        "--no-same-owner",
+        "--no-same-permissions",
+        "--dereference",
+        "--sort=name",
+        "--totals",
+        "--numeric-owner",
+        "--to-stdout",
+    ]
 )
-_LONG_TEXT = re.compile(r"--(?:exclude|strip-components|mtime|owner|group|wildcards)(?:=.*)?", re.DOTALL)
+_LONG_TEXT = re.compile(
+    r"--(?:exclude|strip-components|mtime|owner|group|wildcards)(?:=.*)?", re.DOTALL
+)
 
 
 def _tar(call: Call) -> None:
@@ -45,7 +64,9 @@ def _letters(call: Call, letters: str, words: list[Word], state: dict[str, str])
             if rest:
                 return
         elif letter not in _LETTERS:
-            raise call.refuse(f"the option -{letter} is not allowed. Use t, c or x with z, j, J, v, f, C.")
+            raise call.refuse(
+                f"the option -{letter} is not allowed. Use t, c or x with z, j, J, v, f, C."
+            )
         elif letter in "ctx":
             state["mode"] = letter
         elif letter == "O":
@@ -77,7 +98,9 @@ def _judge(call: Call, state: dict[str, str], operands: list[Word]) -> None:
     if ":" in archive:
         raise call.refuse("remote archives are not allowed.")
     if state["folder"]:
-        check(call, "write" if state["mode"] == "x" else "read", Word.literal(state["folder"]), "-C")
+        check(
+            call, "write" if state["mode"] == "x" else "read", Word.literal(state["folder"]), "-C"
+        )
     if state["mode"] == "c":
         if archive and archive != "-":
             check(call, "write", Word.literal(archive), "the archive")
@@ -92,12 +115,17 @@ def _judge(call: Call, state: dict[str, str], operands: list[Word]) -> None:
 
 def _unzip(call: Call) -> None:
     if not call.parsed.has("-l", "-v", "-t", "-Z", "-p", "-c"):
-        raise call.refuse("only looking inside (-l, -p, -t) is allowed; unpack with python -m zipfile "
-                          "or a script of the project.")
+        raise call.refuse(
+            "only looking inside (-l, -p, -t) is allowed; unpack with python -m zipfile "
+            "or a script of the project."
+        )
 
 
 def _gzip(call: Call) -> None:
-    if not call.parsed.has("-l", "-t", "-c", "--list", "--test", "--stdout") and call.parsed.operands:
+    if (
+        not call.parsed.has("-l", "-t", "-c", "--list", "--test", "--stdout")
+        and call.parsed.operands
+    ):
         raise call.refuse("only -c, -l and -t are allowed; redirect the output.")
 
 

@@ -17,7 +17,18 @@ _FLAGS = re.compile(
     r"|test-(?:name-pattern|reporter|concurrency|timeout|skip-pattern|coverage-[\w-]+|shard)=[\w .:/^$|*()-]+|max-old-space-size=\d+"
     r"|stack-trace-limit=\d+|unhandled-rejections=\w+|input-type=\w+|no-deprecation|throw-deprecation|use-strict|test-force-exit|strip-types|preserve-symlinks)|-c"
 )
-_IMPORTS = frozenset({"tsx", "tsx/esm", "tsx/cjs", "ts-node/register", "ts-node/esm", "dotenv/config", "source-map-support/register", "@swc-node/register"})
+_IMPORTS = frozenset(
+    {
+        "tsx",
+        "tsx/esm",
+        "tsx/cjs",
+        "ts-node/register",
+        "ts-node/esm",
+        "dotenv/config",
+        "source-map-support/register",
+        "@swc-node/register",
+    }
+)
 _SCRIPT = re.compile(r".*\.(?:[cm]?[jt]sx?)|\.|\.{0,2}/?[\w./@-]+")
 
 
@@ -41,11 +52,21 @@ def _node(call: Call) -> None:
             _import(call, call.literal(words.pop(0), text) if words else "")
         elif re.match(r"--(?:import|require|loader)=", text):
             _import(call, text.partition("=")[2])
-        elif text in ("--env-file", "--test-name-pattern", "--test-reporter", "--exec", "--ext", "-w", "--tsconfig", "--project", "-P"):
+        elif text in (
+            "--env-file",
+            "--test-name-pattern",
+            "--test-reporter",
+            "--exec",
+            "--ext",
+            "-w",
+            "--tsconfig",
+            "--project",
+            "-P",
+        ):
             _valued(call, text, words)
         elif text.startswith("--env-file="):
             check(call, "project", Word.literal(text.partition("=")[2]), "--env-file")
-        elif text in ("watch",) or not _FLAGS.fullmatch(text):
+        elif text == "watch" or not _FLAGS.fullmatch(text):
             raise call.refuse(f"the option {text} is not allowed.")
     if tests:
         return
@@ -69,10 +90,18 @@ def _valued(call: Call, name: str, words: list[Word]) -> None:
 def _inline(call: Call, option: str, words: list[Word]) -> None:
     if call.rule.data.get("inline") == "no":
         raise call.refuse("inline code is for node alone.")
-    code = Word.literal(option.partition("=")[2]) if "=" in option else (words.pop(0) if words else None)
+    code = (
+        Word.literal(option.partition("=")[2])
+        if "=" in option
+        else (words.pop(0) if words else None)
+    )
     check_inline(call, "node", require_literal(call, code))
     for word in words:
-        if (word.text or "-").startswith("-") and word.text not in ("--", None) and not re.fullmatch(r"--[\w-]+", word.text or ""):
+        if (
+            (word.text or "-").startswith("-")
+            and word.text not in ("--", None)
+            and not re.fullmatch(r"--[\w-]+", word.text or "")
+        ):
             raise call.refuse(f"{word.source} is not allowed after inline code.")
         if (word.text or "").startswith(("--require", "--import", "--loader", "-r")):
             raise call.refuse(f"{word.text} is not allowed.")
@@ -122,7 +151,15 @@ def script_allowed(call: Call, name: str) -> bool:
 
 def _script_run(call: Call) -> None:
     operands = list(call.parsed.operands)
-    while operands and operands[0].text in ("--silent", "-s", "--if-present", "--recursive", "-r", "--parallel", "--stream"):
+    while operands and operands[0].text in (
+        "--silent",
+        "-s",
+        "--if-present",
+        "--recursive",
+        "-r",
+        "--parallel",
+        "--stream",
+    ):
         operands.pop(0)
     if not operands:
         if call.rule.data.get("bare") == "ok":
@@ -132,7 +169,9 @@ def _script_run(call: Call) -> None:
     if _is_tool(call, name):
         call.judge_inner(tuple(operands))
         return
-    if call.rule.data.get("files") == "ok" and re.fullmatch(r"(?:\./)?[\w./-]+\.(?:[cm]?[jt]sx?)", name):
+    if call.rule.data.get("files") == "ok" and re.fullmatch(
+        r"(?:\./)?[\w./-]+\.(?:[cm]?[jt]sx?)", name
+    ):
         check_own_script(call.context, name, call.cwd)
         protect(call, operands[1:])
         return
@@ -150,11 +189,42 @@ def _is_tool(call: Call, name: str) -> bool:
     manager = call.rule.name.partition(" ")[0] in ("yarn", "pnpm", "bun")
     lists = call.context.rules.lists
     script = re.fullmatch(lists["npm-scripts-sync"], name, re.VERBOSE)
-    known = ("vitest", "jest", "eslint", "prettier", "tsc", "playwright", "cypress", "mocha", "stylelint")
-    return bool(rule and rule.profile == "node" and manager and (not script or name in known) and name not in _MANAGERS)
+    known = (
+        "vitest",
+        "jest",
+        "eslint",
+        "prettier",
+        "tsc",
+        "playwright",
+        "cypress",
+        "mocha",
+        "stylelint",
+    )
+    return bool(
+        rule
+        and rule.profile == "node"
+        and manager
+        and (not script or name in known)
+        and name not in _MANAGERS
+    )
 
 
-_MANAGERS = frozenset("npm npx pnpm yarn node nodejs bun bunx corepack serve storybook tap".split())
+_MANAGERS = frozenset(
+    [
+        "npm",
+        "npx",
+        "pnpm",
+        "yarn",
+        "node",
+        "nodejs",
+        "bun",
+        "bunx",
+        "corepack",
+        "serve",
+        "storybook",
+        "tap",
+    ]
+)
 
 
 def _script_args(call: Call) -> None:
@@ -166,7 +236,15 @@ def _arguments(call: Call, script: str, words: list[Word]) -> None:
     if words and words[0].text == "--":
         words = words[1:]
     words = [word for word in words if word.text != "--"]
-    if call.context.mode == "run" and script in ("start", "dev", "serve", "preview", "seed", "migrate", "cli"):
+    if call.context.mode == "run" and script in (
+        "start",
+        "dev",
+        "serve",
+        "preview",
+        "seed",
+        "migrate",
+        "cli",
+    ):
         for word in words:
             if word.splits and not word.numeric:
                 raise call.refuse(f"quote {word.source}.")

@@ -24,7 +24,9 @@ def _env(call: Call) -> None:
         elif _SETS.match(text):
             _set(call, words.pop(0), text)
         elif text.startswith("-"):
-            raise call.refuse(f"the option {text} is not allowed. Use env [-u NAME] NAME=value command.")
+            raise call.refuse(
+                f"the option {text} is not allowed. Use env [-u NAME] NAME=value command."
+            )
         else:
             break
     if not words:
@@ -36,7 +38,11 @@ def _set(call: Call, word: Word, text: str) -> None:
     if word.splits and not word.numeric:
         raise call.refuse(f"quote {word.source}.")
     name, _, value = text.partition("=")
-    known = Word.literal(value) if word.text is not None else Word(None, prefix=value, source=word.source)
+    known = (
+        Word.literal(value)
+        if word.text is not None
+        else Word(None, prefix=value, source=word.source)
+    )
     environment.check_assignment(call.context, Assignment(name, known), call.cwd)
 
 

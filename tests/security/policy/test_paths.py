@@ -1,0 +1,106 @@
+"""The path policy: writing, reading, removing; links; names that do not exist yet."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.security.paths import PathPolicy
+from runner.security.policy import judge_command
+from runner.security.refusal import RefusedError
+from runner.security.settings import PolicySettings
+
+DESTRUCTIVE = PolicySettings(allow_destructive=True)
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "new/deep/b.txt", "/tmp/x.log", "/dev/null"])
+def test_the_project_and_tmp_may_be_written(project: Path, path: str) -> None:
+    PathPolicy.of(project, "run").write(path, ".")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/x", "../x", "src/../../x", "~/.bashrc", "src/out/x", ".git/config", ".GIT/hooks/x",
+     ".runner/status.json", ".Runner/new/x", ".claude/settings.json", "/dev/sda", "a/.git", "./-rf",
+     "a --fix", "/tmp/../etc/x", "/proc/self/mem"],
+)  # fmt: skip
+def test_everything_else_may_not_be_written(project: Path, path: str) -> None:
+    with pytest.raises(RefusedError):
+        PathPolicy.of(project, "run").write(path, ".")
+
+
+def test_a_way_up_is_outside_even_when_it_ends_in_tmp() -> None:
+    with pytest.raises(RefusedError, match="outside"):
+        PathPolicy.of("/tmp/some/project", "run").write("../x", ".")
+
+
+def test_writing_in_an_unknown_directory_is_refused(project: Path) -> None:
+    with pytest.raises(RefusedError, match="not known"):
+        PathPolicy.of(project, "run").write("x", None)
+
+
+def test_sync_may_write_the_note_alone(project: Path) -> None:
+    policy = PathPolicy.of(project, "sync")
+    policy.write(".runner-note.md", ".")
+    with pytest.raises(RefusedError, match="read-only"):
+        policy.write("src/.runner-note.md", ".")
+
+
+def test_sync_refuses_a_note_that_is_a_link(project: Path) -> None:
+    (project / ".runner-note.md").symlink_to(project / "src/app.py")
+    with pytest.raises(RefusedError):
+        PathPolicy.of(project, "sync").write(".runner-note.md", ".")
+
+
+def test_a_review_may_not_write_the_note(project: Path) -> None:
+    with pytest.raises(RefusedError):
+        PathPolicy.of(project, "sync", note=False).write(".runner-note.md", ".")
+
+
+@pytest.mark.parametrize("path", ["src/a.py", ".env", "/etc/os-release", "/usr/include/stdio.h"])
+def test_ordinary_files_may_be_read(project: Path, path: str) -> None:
+    PathPolicy.of(project, "run").read(path, ".")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["~/.ssh/id_rsa", "/etc/shadow", "/proc/1/environ", "~/.aws/credentials", "../.env",
+     "src/link-to-outside", "src/out/shadow", "/dev/sda", "~/.netrc", "../../x/.git-credentials"],
+)  # fmt: skip
+def test_credentials_and_devices_may_not_be_read(project: Path, path: str) -> None:
+    with pytest.raises(RefusedError):
+        PathPolicy.of(project, "run").read(path, ".")
+
+
+@pytest.mark.parametrize("mode", ["run", "sync"])
+def test_a_link_out_of_the_project_is_not_followed(project: Path, mode: str) -> None:
+    chosen = "run" if mode == "run" else "sync"
+    assert not judge_command(
+        "cat src/link-to-outside", command=chosen, project_dir=project
+    ).allowed
+
+
+@pytest.mark.parametrize("command", ["rm src/a.py", "rm -rf dist", "mv src/a.py src/b.py"])
+def test_removing_needs_allow_destructive(project: Path, command: str) -> None:
+    plain = judge_command(command, project_dir=project)
+    destructive = judge_command(command, project_dir=project, settings=DESTRUCTIVE)
+    assert (plain.allowed, destructive.allowed) == (False, True)
+
+
+def test_the_denial_names_the_flag(project: Path) -> None:
+    assert "--allow-destructive" in judge_command("rm a", project_dir=project).reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rm -rf .", "rm -rf ./", "rm -rf *", "rm -rf .*", "rm -rf .g*", "rm -rf .git", "rm -rf .RUNNER",
+     "rm -rf ..", "rm -rf /", "rm /tmp/../etc/x", 'rm -rf "$PWD"', "mv .git x", "mv src /etc/x",
+     "rm -rf src/..", "rmdir /tmp", "rm -rf $UNSET/x"],
+)  # fmt: skip
+def test_even_then_the_root_and_what_is_protected_stay(project: Path, command: str) -> None:
+    assert not judge_command(command, project_dir=project, settings=DESTRUCTIVE).allowed
+
+
+def test_a_pattern_that_matches_an_option_is_refused(project: Path) -> None:
+    before = judge_command("sort *", project_dir=project).allowed
+    (project / "-o").write_text("")
+    assert (before, judge_command("sort *", project_dir=project).allowed) == (True, False)

@@ -1,0 +1,112 @@
+"""agent.json: tiers of commands, pkill targets, profiles (seed 001 §4.4, §5.3)."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.errors import ConfigError
+from runner.security.policy import explain, judge_command
+from runner.security.profiles import load_rules, parse_profile
+from runner.security.settings import PolicySettings
+
+
+@pytest.mark.parametrize(
+    ("allow", "run", "sync"),
+    [
+        (["tool"], True, False),
+        ({"base": ["tool"]}, True, True),
+        ({"run": ["tool"]}, True, False),
+        ({"sync": ["tool"]}, False, True),
+        ({}, False, False),
+    ],
+)
+def test_tiers_add_commands(project: Path, allow: object, run: bool, sync: bool) -> None:
+    settings = PolicySettings.from_agent_config({"allowCommands": allow})
+    answers = [
+        judge_command("tool x", command=mode, project_dir=project, settings=settings).allowed
+        for mode in ("run", "sync")
+    ]
+    assert answers == [run, sync]
+
+
+def test_an_added_command_may_not_name_protected_files(project: Path) -> None:
+    settings = PolicySettings(run_commands=frozenset({"tool"}))
+    assert not judge_command(
+        "tool --out=.runner/x", project_dir=project, settings=settings
+    ).allowed
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [(None, ("node", "bun", "python", "ruby", "go", "rust", "php")), ("node", ("node",)),
+     (["node", "python"], ("node", "python")), ("base", ())],
+)  # fmt: skip
+def test_profiles_restrict(profile: object, expected: tuple[str, ...]) -> None:
+    assert PolicySettings.from_agent_config({"profile": profile}).profiles == expected
+
+
+def test_a_profile_that_is_not_chosen_allows_nothing(project: Path) -> None:
+    node = PolicySettings(profiles=("node",))
+    answers = [
+        judge_command(command, project_dir=project, settings=node).allowed
+        for command in ("npm test", "cargo test", "ls")
+    ]
+    assert answers == [True, False, True]
+
+
+def test_pkill_targets_are_extended(project: Path) -> None:
+    settings = PolicySettings(pkill_targets=frozenset({"custom-server"}))
+    answers = [
+        judge_command("pkill custom-server", project_dir=project, settings=s).allowed
+        for s in (PolicySettings(), settings)
+    ]
+    assert answers == [False, True]
+
+
+def test_an_unknown_profile_is_a_denial_with_a_reason(project: Path) -> None:
+    decision = judge_command(
+        "ls", project_dir=project, settings=PolicySettings(profiles=("cobol",))
+    )
+    assert (decision.allowed, "cobol" in decision.reason) == (False, True)
+
+
+def test_a_wrong_profile_names_file_and_key() -> None:
+    with pytest.raises(ConfigError, match=r"x\.toml: commands\.ls\.flag"):
+        parse_profile('[commands.ls]\nflag = "-l"\n', "x.toml")
+
+
+def test_every_list_kind_and_validator_in_the_profiles_exists() -> None:
+    from runner.security.validators import VALIDATORS
+
+    rules = load_rules(PolicySettings().profiles)
+    missing = set()
+    stack = list(rules.commands.values())
+    while stack:
+        rule = stack.pop()
+        stack.extend(rule.sub.values())
+        kinds = {o.kind for o in rule.options.values()} | {k.removesuffix("...") for k in rule.operands}
+        missing |= {k for k in kinds if k.startswith("@") and k[1:] not in rules.lists}
+        missing |= kinds - {k for k in kinds if k.startswith("@")} - _KINDS
+        if rule.validator and rule.validator not in VALIDATORS:
+            missing.add(rule.validator)
+    assert missing == set()
+
+
+_KINDS = {"", "text", "number", "read", "tree", "project", "write", "remove", "none", "url"}
+
+
+def test_an_explanation_names_each_command_and_its_rule(project: Path) -> None:
+    found = explain("ls && git push", project_dir=project)
+    assert [(c.words[0], c.decision.allowed) for c in found.commands] == [("ls", True), ("git", False)]
+
+
+def test_a_decision_names_file_and_key(project: Path) -> None:
+    assert judge_command("ls", project_dir=project).rule == "base.toml:commands.ls"
+
+
+def test_scripts_and_packages_the_project_declares_are_allowed(project: Path) -> None:
+    answers = [
+        judge_command(command, project_dir=project).allowed
+        for command in ("npm run mine", "npm run other", "npm install odd", "make special", "make odd")
+    ]
+    assert answers == [True, False, True, True, False]
