@@ -15,8 +15,8 @@ import anyio
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent
+from runner.cli.assembly import Job, perform
 from runner.cli.replaying import scripted_environment
-from runner.cli.session import Job, perform
 from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools

@@ -1,4 +1,8 @@
-"""The operating system alone contains the agent: here the policy lets everything through."""
+"""The operating system alone contains the agent.
+
+What the agent runs here stands in script files of the project: the policy allows to run those,
+as it has to, and does not look into them.
+"""
 
 import json
 import os
@@ -99,6 +103,12 @@ class Place:
             "NO_COLOR": "1",
         }
 
+    def coding(self, commands: Sequence[str]) -> str:
+        """Return a coding session that runs commands out of reach of the policy."""
+        for number, command in enumerate(commands):
+            (self.project / f"step{number}.sh").write_text(command)
+        return bash("coding", [f"sh step{number}.sh" for number in range(len(commands))])
+
     def run(self, script: str, *options: str, **more: str) -> subprocess.CompletedProcess[str]:
         with ScriptedModel(parse_script(script, name="test"), project=self.project) as model:
             return subprocess.run(
@@ -185,11 +195,8 @@ WORK = (
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, str]:
     """Return a project after a contained session that attacked, then worked."""
     place = make_place(tmp_path_factory.mktemp("attacked"))
-    # In files of their own: what the agent refuses by itself would prove nothing.
-    for number, attack in enumerate(ATTACKS):
-        (place.project / f"attack{number}.sh").write_text(attack)
-    attacks = [f"sh attack{number}.sh; echo ran >> attempts" for number in range(len(ATTACKS))]
-    script = PLAN + bash("coding", (*attacks, *WORK))
+    attacks = [f"{attack}\necho ran >> attempts" for attack in ATTACKS]
+    script = PLAN + place.coding((*attacks, *WORK))
     done = place.run(script, "--output-format", "text")
     assert done.returncode == 0, done.stdout + done.stderr
     return place, done.stdout
@@ -240,14 +247,14 @@ def test_tests_caches_and_commits_worked(attacked: tuple[Place, str]) -> None:
 def test_scratch_folders_are_gone_after_the_run(place: Place, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    done = place.run(PLAN + bash("coding", ["touch /tmp/x"]), TMPDIR=str(scratch))
+    done = place.run(PLAN + place.coding(["touch /tmp/x"]), TMPDIR=str(scratch))
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(scratch.glob("runner-*")) == []
 
 
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_without_the_sandbox_the_run_warns_and_contains_nothing(place: Place, how: str) -> None:
-    script = PLAN + bash("coding", ['cat ~/.ssh/id_rsa > stolen.txt; touch "$HOME/x"'])
+    script = PLAN + place.coding(['cat ~/.ssh/id_rsa > stolen.txt; touch "$HOME/x"'])
     by_option = how == "option"
     done = place.run(
         script,
@@ -264,7 +271,7 @@ def test_without_the_sandbox_the_run_warns_and_contains_nothing(place: Place, ho
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_run_that_is_ended_leaves_no_process_behind(place: Place, number: int) -> None:
     command = "(setsid sleep 300 &) ; sleep 301 & touch started; sleep 302"
-    script = parse_script(PLAN + bash("coding", [command]), name="test")
+    script = parse_script(PLAN + place.coding([command]), name="test")
     with ScriptedModel(script, project=place.project) as model:
         run = subprocess.Popen(
             [sys.executable, "-m", "runner", "run"],
@@ -282,8 +289,7 @@ def test_a_run_that_is_ended_leaves_no_process_behind(place: Place, number: int)
 
 @pytest.mark.skipif(shutil.which("socat") is None, reason="closing the network needs socat")
 def test_with_the_network_closed_commands_work_but_reach_nothing(place: Place) -> None:
-    script = PLAN + bash(
-        "coding",
+    script = PLAN + place.coding(
         [
             "cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' ' > interfaces",
             'touch /tmp/x && mkdir -p "$XDG_CACHE_HOME" && touch "$XDG_CACHE_HOME/x" && touch ok',

@@ -43,9 +43,9 @@ def demo(
 ) -> None:
     """Run the loop on the bundled example, with the bundled scripted model."""
     from runner.agent.containment.probe import switched_off  # noqa: PLC0415
+    from runner.cli.assembly import Job  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
     from runner.cli.replaying import scripted_environment  # noqa: PLC0415
-    from runner.cli.session import Job  # noqa: PLC0415
     from runner.replay.demo import demo_script, demo_spec_text  # noqa: PLC0415
 
     project = _demo_project(project_dir, demo_spec_text())

@@ -5,9 +5,9 @@ import sys
 
 import typer
 
+from runner.cli.assembly import Job, perform
 from runner.cli.exit_codes import exit_code
 from runner.cli.presenter.factory import OutputFormat, make_presenter
-from runner.cli.session import Job, perform
 from runner.loop.events import RunResult
 
 

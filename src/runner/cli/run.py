@@ -53,8 +53,8 @@ def run(
     project = resolve_project(project_dir)
     require_spec(project)
     # The libraries behind a run are imported only now, so that a mistake is answered at once.
+    from runner.cli.assembly import Job  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
-    from runner.cli.session import Job  # noqa: PLC0415
 
     with ExitStack() as resources:
         environment: dict[str, str] = {}

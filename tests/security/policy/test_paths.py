@@ -74,9 +74,7 @@ def test_credentials_and_devices_may_not_be_read(project: Path, path: str) -> No
 @pytest.mark.parametrize("mode", ["run", "sync"])
 def test_a_link_out_of_the_project_is_not_followed(project: Path, mode: str) -> None:
     chosen = "run" if mode == "run" else "sync"
-    assert not judge_command(
-        "cat src/link-to-outside", command=chosen, project_dir=project
-    ).allowed
+    assert not judge_command("cat src/link-to-outside", command=chosen, project_dir=project).allowed
 
 
 @pytest.mark.parametrize("command", ["rm src/a.py", "rm -rf dist", "mv src/a.py src/b.py"])

@@ -20,7 +20,9 @@ def _judge(project: Path, name: str, given: Any, instruction: Instruction) -> De
 
 
 @pytest.mark.parametrize("instruction", WRITING)
-def test_implementing_sessions_write_in_the_project(project: Path, instruction: Instruction) -> None:
+def test_implementing_sessions_write_in_the_project(
+    project: Path, instruction: Instruction
+) -> None:
     given = {"file_path": str(project / "src/a.py"), "content": ""}
     assert _judge(project, "Write", given, instruction).allowed
 
@@ -84,7 +86,9 @@ def test_mcp_tools_that_are_offered_are_allowed(project: Path) -> None:
     assert _judge(project, "mcp__runner__list", {}, Instruction.REVIEW).allowed
 
 
-@pytest.mark.parametrize("given", [None, [], {}, {"command": 1}, {"command": ""}, {"command": "a\0b"}])
+@pytest.mark.parametrize(
+    "given", [None, [], {}, {"command": 1}, {"command": ""}, {"command": "a\0b"}]
+)
 def test_malformed_input_is_denied(project: Path, given: Any) -> None:
     assert not _judge(project, "Bash", given, Instruction.CODING).allowed
 
