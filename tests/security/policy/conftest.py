@@ -14,5 +14,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "src/link-to-outside").symlink_to("/etc/shadow")
     (root / "src/out").symlink_to("/etc")
     (root / "Makefile").write_text("special:\n\ttrue\n")
-    (root / "package.json").write_text('{"scripts": {"mine": "true"}, "dependencies": {"odd": "1"}}')
+    (root / "package.json").write_text(
+        '{"scripts": {"mine": "true"}, "dependencies": {"odd": "1"}}'
+    )
     return root

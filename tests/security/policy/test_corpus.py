@@ -41,7 +41,8 @@ def test_must_deny_commands_are_denied(name: str, settings: PolicySettings) -> N
 @pytest.mark.parametrize("name", ["attacks.json", "own_attacks.json"])
 def test_denials_are_decided_and_not_accidents(name: str) -> None:
     accidents = {
-        judge_command(command, command=mode, project_dir=PROJECT).rule for command, mode in _cases(name)
+        judge_command(command, command=mode, project_dir=PROJECT).rule
+        for command, mode in _cases(name)
     } & {"policy:internal", "policy:configuration"}
     assert accidents == set()
 

@@ -8,6 +8,7 @@ from runner.errors import ConfigError
 from runner.security.policy import explain, judge_command
 from runner.security.profiles import load_rules, parse_profile
 from runner.security.settings import PolicySettings
+from runner.security.validators import VALIDATORS
 
 
 @pytest.mark.parametrize(
@@ -31,9 +32,7 @@ def test_tiers_add_commands(project: Path, allow: object, run: bool, sync: bool)
 
 def test_an_added_command_may_not_name_protected_files(project: Path) -> None:
     settings = PolicySettings(run_commands=frozenset({"tool"}))
-    assert not judge_command(
-        "tool --out=.runner/x", project_dir=project, settings=settings
-    ).allowed
+    assert not judge_command("tool --out=.runner/x", project_dir=project, settings=settings).allowed
 
 
 @pytest.mark.parametrize(
@@ -76,15 +75,15 @@ def test_a_wrong_profile_names_file_and_key() -> None:
 
 
 def test_every_list_kind_and_validator_in_the_profiles_exists() -> None:
-    from runner.security.validators import VALIDATORS
-
     rules = load_rules(PolicySettings().profiles)
     missing = set()
     stack = list(rules.commands.values())
     while stack:
         rule = stack.pop()
         stack.extend(rule.sub.values())
-        kinds = {o.kind for o in rule.options.values()} | {k.removesuffix("...") for k in rule.operands}
+        kinds = {o.kind for o in rule.options.values()} | {
+            k.removesuffix("...") for k in rule.operands
+        }
         missing |= {k for k in kinds if k.startswith("@") and k[1:] not in rules.lists}
         missing |= kinds - {k for k in kinds if k.startswith("@")} - _KINDS
         if rule.validator and rule.validator not in VALIDATORS:
@@ -97,7 +96,10 @@ _KINDS = {"", "text", "number", "read", "tree", "project", "write", "remove", "n
 
 def test_an_explanation_names_each_command_and_its_rule(project: Path) -> None:
     found = explain("ls && git push", project_dir=project)
-    assert [(c.words[0], c.decision.allowed) for c in found.commands] == [("ls", True), ("git", False)]
+    assert [(c.words[0], c.decision.allowed) for c in found.commands] == [
+        ("ls", True),
+        ("git", False),
+    ]
 
 
 def test_a_decision_names_file_and_key(project: Path) -> None:
@@ -107,6 +109,12 @@ def test_a_decision_names_file_and_key(project: Path) -> None:
 def test_scripts_and_packages_the_project_declares_are_allowed(project: Path) -> None:
     answers = [
         judge_command(command, project_dir=project).allowed
-        for command in ("npm run mine", "npm run other", "npm install odd", "make special", "make odd")
+        for command in (
+            "npm run mine",
+            "npm run other",
+            "npm install odd",
+            "make special",
+            "make odd",
+        )
     ]
     assert answers == [True, False, True, True, False]

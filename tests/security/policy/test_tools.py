@@ -1,5 +1,7 @@
 """Tool calls, judged by instruction; default deny."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ def _judge(project: Path, name: str, given: Any, instruction: Instruction) -> De
 
 
 @pytest.mark.parametrize("instruction", WRITING)
-def test_implementing_sessions_write_in_the_project(project: Path, instruction: Instruction) -> None:
+def test_implementing_sessions_write_in_the_project(
+    project: Path, instruction: Instruction
+) -> None:
     given = {"file_path": str(project / "src/a.py"), "content": ""}
     assert _judge(project, "Write", given, instruction).allowed
 
@@ -84,7 +88,9 @@ def test_mcp_tools_that_are_offered_are_allowed(project: Path) -> None:
     assert _judge(project, "mcp__runner__list", {}, Instruction.REVIEW).allowed
 
 
-@pytest.mark.parametrize("given", [None, [], {}, {"command": 1}, {"command": ""}, {"command": "a\0b"}])
+@pytest.mark.parametrize(
+    "given", [None, [], {}, {"command": 1}, {"command": ""}, {"command": "a\0b"}]
+)
 def test_malformed_input_is_denied(project: Path, given: Any) -> None:
     assert not _judge(project, "Bash", given, Instruction.CODING).allowed
 
@@ -95,8 +101,5 @@ def test_leaving_the_sandbox_is_denied(project: Path) -> None:
 
 
 def test_importing_the_package_is_cheap() -> None:
-    import subprocess
-    import sys
-
     code = "import sys, runner.security; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

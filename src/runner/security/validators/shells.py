@@ -6,6 +6,7 @@ from runner.security.context import Call
 from runner.security.programs import check_own_script
 from runner.security.scripts import require_script
 from runner.security.shell.facts import Word
+from runner.security.validators.python import protect
 
 _FLAGS = re.compile(r"-[euxvfCl]*n?[euxvfCl]*")
 _RUNS_TEXT = re.compile(r"-[euxfCl]*c[euxfCl]*")
@@ -43,6 +44,7 @@ def _shell(call: Call) -> None:
             checks_only = checks_only or "n" in text
             continue
         _script(call, text, checks_only=checks_only)
+        protect(call, words)
         return
     raise call.refuse(
         "a shell that reads its commands from elsewhere can't be checked. Run them directly."

@@ -114,7 +114,17 @@ def _import(call: Call, name: str) -> None:
         check(call, "project", Word.literal(name), "the module")
 
 
+_TOOL_FILE = re.compile(
+    r"(?:\./)?node_modules/(?:\.bin/)?(jest|vitest|mocha|eslint|prettier|typescript|tsc)(?:/[\w./-]+)?"
+)
+
+
 def _file(call: Call, word: Word, rest: list[Word], *, tests: bool) -> None:
+    tool = _TOOL_FILE.fullmatch(word.text or "")
+    if tool and ".." not in str(word.text):
+        name = "tsc" if tool[1] == "typescript" else tool[1]
+        call.judge_inner((Word.literal(name), *rest))
+        return
     if word.text == "watch" and call.rule.name == "tsx" and rest:
         word, rest = rest[0], rest[1:]
     if word.text == "inspect":
@@ -151,6 +161,8 @@ def script_allowed(call: Call, name: str) -> bool:
 
 def _script_run(call: Call) -> None:
     operands = list(call.parsed.operands)
+    while len(operands) > 2 and operands[0].text in ("--filter", "-F", "--workspace", "-w"):
+        operands = operands[2:]
     while operands and operands[0].text in (
         "--silent",
         "-s",
