@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from runner.security.context import Context
 from runner.security.refusal import RefusedError
@@ -55,7 +56,7 @@ def is_checking_script(path: str) -> bool:
     """Whether a script's name says that it tests or checks (allowed in read-only sessions)."""
     if path.removeprefix("./") in _SERVERS:
         return True
-    stem = os.path.splitext(path.rpartition("/")[2])[0]  # noqa: PTH122
+    stem = PurePosixPath(path).stem
     if re.search(r"fix|update|write|generate|snapshot", stem.casefold()):
         return False
     return _CHECKING.fullmatch(stem.casefold()) is not None

@@ -8,6 +8,7 @@ import ast
 import re
 
 from runner.security.context import Call
+from runner.security.kinds import check
 from runner.security.shell.facts import Word
 
 _GUARDED = re.compile(
@@ -443,8 +444,6 @@ def _perl(call: Call) -> None:
     check_perl(call, code)
     if writes:
         call.run_only("-i")
-    from runner.security.kinds import check  # noqa: PLC0415
-
     for word in files:
         check(call, "write" if writes else "read", word, "the file")
 

@@ -1,7 +1,6 @@
 """node, and the scripts of package.json that npm, pnpm, yarn and bun run."""
 
 import re
-from dataclasses import replace
 
 from runner.security.context import Call
 from runner.security.kinds import check
@@ -260,12 +259,8 @@ def _arguments(call: Call, script: str, words: list[Word]) -> None:
         for word in words:
             if word.splits and not word.numeric:
                 raise call.refuse(f"quote {word.source}.")
-    rule = call.context.rules.commands["script arguments"]
-    shown = replace(rule, name=f"{call.rule.name} {script}")
-    from runner.security.commands import judge_by_rule  # noqa: PLC0415
-
     try:
-        judge_by_rule(call.context, shown, call.command, tuple(words))
+        call.judge_inner((Word.literal("script arguments"), *words))
     except RefusedError as refusal:
         raise RefusedError(refusal.rule, f"{call.rule.name}: {refusal.reason}") from refusal
 
