@@ -275,7 +275,6 @@ _READ_METHODS = frozenset(
         "ClassDef",
         "name",
         "body",
-        "system_never",
         "release",
         "machine",
         "implementation",

@@ -3,6 +3,7 @@
 import re
 
 from runner.security.context import Call
+from runner.security.kinds import check
 from runner.security.programs import check_own_script
 from runner.security.scripts import require_script
 from runner.security.shell.facts import Word
@@ -18,6 +19,9 @@ def _shell(call: Call) -> None:
     checks_only = False
     while words:
         word = words.pop(0)
+        if checks_only and word.text is None:
+            check(call, "project", word, "the script")
+            return
         text = call.literal(word, "the option or script")
         if text == "--version" and not words:
             return

@@ -130,7 +130,8 @@ def _file(call: Call, word: Word, rest: list[Word], *, tests: bool) -> None:
         raise call.refuse("debugging is not allowed.")
     if word.text is None:
         check(call, "project", word, "the script")
-        if call.context.mode == "sync" and not tests:
+        checks = {w.text for w in call.args} & {"--check", "-c"}
+        if call.context.mode == "sync" and not tests and not checks:
             raise call.refuse(f"{word.source} is not known to be a test.")
     elif tests or call.parsed.has("--check"):
         check(call, "project", word, "the test")
