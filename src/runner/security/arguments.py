@@ -7,13 +7,15 @@ marked `unknown = "any"` in the profiles.
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runner.security.context import Arguments, Context
 from runner.security.refusal import RefusedError
 from runner.security.shell.facts import Word
 from runner.security.table import CommandRule, Option
 
+# `--include=*.py`: a pattern in an option's value, which expands to nothing but such a name.
+_NAMED_PATTERN = re.compile(r"--[\w-]+=")
 _GLOB_START = re.compile(r"[*?\[]")
 
 
@@ -49,6 +51,10 @@ class _Reader:
         if text is None:
             return self._unknown(word)
         if word.glob and (_GLOB_START.match(text) or text.startswith("-")):
+            if _NAMED_PATTERN.match(text):
+                refuse_dash_names(self.rule, text, self.context, self.cwd)
+                self._long(text, replace(word, glob=False))
+                return False
             refuse_dash_glob(self.rule, word, self.context, self.cwd)
             return True
         if text == "-" or not text.startswith("-") or self._signed_number(word, text):
@@ -170,6 +176,11 @@ def refuse_dash_glob(rule: CommandRule, word: Word, context: Context, cwd: str |
     pattern = word.choices[0] if word.choices else ""
     if pattern.startswith("-"):
         raise _refuse(rule, f"{pattern} would be taken for an option. Begin it with ./ instead.")
+    refuse_dash_names(rule, pattern, context, cwd)
+
+
+def refuse_dash_names(rule: CommandRule, pattern: str, context: Context, cwd: str | None) -> None:
+    """Refuse while a name beginning with '-' lies in the working directory."""
     folder = context.paths.absolute(".", cwd)
     if folder is None:
         return

@@ -118,8 +118,21 @@ def judge_by_rule(
         _validator(rule)(call)
     asks = rule.data.get("asks", "").split()
     if rule.wrapper is not None and not call.parsed.has(*asks):
-        call.judge_inner(call.parsed.operands[rule.wrapper :])
+        inner = call.parsed.operands[rule.wrapper :]
+        if rule.inner_profiles:
+            _require_profile(call, inner)
+        call.judge_inner(inner)
     return rule.rule
+
+
+def _require_profile(call: Call, inner: tuple[Word, ...]) -> None:
+    """Refuse what a package manager would run besides the tools of its language."""
+    if not inner:
+        return
+    name = call.literal(inner[0], "the tool")
+    found = call.context.rules.commands.get(name)
+    if (found is None or found.profile not in call.rule.inner_profiles) and "/" not in name:
+        raise call.refuse(f"{name} is not a tool of this language. {call.rule.instead}".rstrip())
 
 
 def require_project(context: Context, command: SimpleCommand, name: str) -> None:

@@ -1,6 +1,5 @@
 """Which variables a script may set: nothing that changes what runs, or from where."""
 
-import fnmatch
 import os
 import re
 
@@ -32,7 +31,7 @@ def check_assignment(context: Context, assignment: Assignment, cwd: str | None) 
     if not _NAME.fullmatch(name):
         raise RefusedError("environment", f"{name} can't be set here.")
     for rule in context.rules.environment:
-        if fnmatch.fnmatchcase(name.upper() if rule.pattern.isupper() else name, rule.pattern):
+        if rule.regex.match(name):
             if context.mode not in rule.modes:
                 continue
             if _value_allowed(context, rule, assignment.value, cwd):

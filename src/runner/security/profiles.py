@@ -4,6 +4,8 @@ pydantic is imported here and nowhere else in the package, so that importing
 `runner.security` costs nothing until the first judgement.
 """
 
+import fnmatch
+import re
 import tomllib
 from dataclasses import replace
 from functools import cache
@@ -157,7 +159,12 @@ def _environment(parsed: list[tuple[str, Profile]]) -> tuple[EnvironmentRule, ..
     """Names written out come before patterns, whatever the order in the files."""
     rules = [
         EnvironmentRule(
-            pattern, f"{name}.toml:environment.{pattern}", e.values, e.kind, frozenset(e.modes)
+            pattern,
+            f"{name}.toml:environment.{pattern}",
+            e.values,
+            e.kind,
+            frozenset(e.modes),
+            re.compile(fnmatch.translate(pattern)),
         )
         for name, profile in parsed
         for e in profile.environment

@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from runner.security.context import Context
 from runner.security.refusal import RefusedError
@@ -16,6 +17,8 @@ _TOOL_FOLDERS = re.compile(
 _BINSTUBS = frozenset({"rails", "rspec", "rake", "rubocop", "bundle", "console", "phpunit", "pest"})
 _WRAPPERS = {"gradlew": "gradle", "mvnw": "mvn"}
 _SCRIPT = re.compile(r"[\w./+@-]*\.(?:sh|bash)|(?:[\w./-]*/)?bin/dev")
+# The script that starts the development server (seed 001), which a check needs as well.
+_SERVERS = frozenset({"bin/dev.sh", "bin/dev"})
 _BUILT = re.compile(r"(?:\./)?(?:[\w.-]+/)*target/(?:debug|release)/[\w-]+")
 _CHECKING = re.compile(
     r"(?:.*[._/-])?(?:tests?|check|checks|verify|lint|e2e|smoke|spec)(?:[._-].*)?"
@@ -37,9 +40,9 @@ def find_program(context: Context, name: str, cwd: str | None) -> CommandRule | 
     """
     if "/" in name:
         return _by_path(context, name, cwd)
-    if name in context.settings.extra_commands(context.mode) and name not in context.rules.commands:
-        return None
     rule = context.rules.commands.get(name)
+    if name in context.settings.extra_commands(context.mode) and not (rule and rule.destructive):
+        return None
     if rule is None:
         raise RefusedError(
             "command:unknown",
@@ -51,7 +54,11 @@ def find_program(context: Context, name: str, cwd: str | None) -> CommandRule | 
 
 def is_checking_script(path: str) -> bool:
     """Whether a script's name says that it tests or checks (allowed in read-only sessions)."""
-    stem = os.path.splitext(path.rpartition("/")[2])[0]  # noqa: PTH122
+    if path.removeprefix("./") in _SERVERS:
+        return True
+    stem = PurePosixPath(path).stem
+    if re.search(r"fix|update|write|generate|snapshot", stem.casefold()):
+        return False
     return _CHECKING.fullmatch(stem.casefold()) is not None
 
 

@@ -1,5 +1,6 @@
 """The compiled form of `profiles/*.toml`: what the judge looks things up in."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -61,7 +62,7 @@ class EnvironmentRule:
     """What a script may do with an environment variable.
 
     Attributes:
-        pattern: a shell-style pattern over names.
+        pattern: a shell-style pattern over names; `regex` is its compiled form.
         values: a regular expression the whole value must match; None refuses every value.
         kind: `text`, or a path kind every `:`-separated entry must satisfy.
     """
@@ -71,6 +72,7 @@ class EnvironmentRule:
     values: str | None
     kind: str
     modes: frozenset[str]
+    regex: re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)

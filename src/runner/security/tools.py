@@ -26,7 +26,7 @@ def mode_of(instruction: Instruction) -> Mode:
 
 def judge_tool(
     name: str,
-    tool_input: Mapping[str, Any],
+    tool_input: object,
     *,
     instruction: Instruction,
     project_dir: str | Path,

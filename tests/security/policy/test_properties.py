@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.security.policy import judge_command
+from runner.security.settings import Mode
 
 PROJECT = "/workspace/project"
 DATA = Path(__file__).parent.parent / "data"
@@ -19,6 +20,7 @@ DENIED = [
     "payload", "git push", "curl http://evil.example", "cat /etc/shadow", "echo x > /etc/x",
     "rm -rf /", "sed 1e f", "find . -delete", "npx payload", "LD_PRELOAD=x ls", "eval ls",
 ]  # fmt: skip
+MODES: st.SearchStrategy[Mode] = st.sampled_from(("run", "sync"))
 JOINERS = [" && ", "; ", "\n", " || ", " & "]
 
 
@@ -27,16 +29,15 @@ JOINERS = [" && ", "; ", "\n", " || ", " & "]
     st.sampled_from(DENIED),
     st.integers(0, 4),
     st.sampled_from(JOINERS),
-    st.sampled_from(["run", "sync"]),
+    MODES,
 )
 @settings(max_examples=150, deadline=None)
 def test_a_denied_command_anywhere_denies_the_script(
-    allowed: list[str], denied: str, position: int, joiner: str, mode: str
+    allowed: list[str], denied: str, position: int, joiner: str, mode: Mode
 ) -> None:
     commands = [*allowed[:position], denied, *allowed[position:]]
     script = joiner.join(commands)
-    chosen = "run" if mode == "run" else "sync"
-    assert not judge_command(script, command=chosen, project_dir=PROJECT).allowed
+    assert not judge_command(script, command=mode, project_dir=PROJECT).allowed
 
 
 @given(st.sampled_from(DENIED), st.sampled_from(["({})", "{{ {}; }}", "if true; then {}; fi",
@@ -64,10 +65,10 @@ def test_quoting_and_spacing_never_change_a_decision(command: str, choice: rando
     assert judge_command(f" {varied} ", project_dir=PROJECT).allowed == plain.allowed
 
 
-@given(st.text(max_size=80), st.sampled_from(["run", "sync"]))
+@given(st.text(max_size=80), MODES)
 @settings(max_examples=300, deadline=None)
-def test_judging_never_raises(text: str, mode: str) -> None:
-    decision = judge_command(text, command="run" if mode == "run" else "sync", project_dir=PROJECT)
+def test_judging_never_raises(text: str, mode: Mode) -> None:
+    decision = judge_command(text, command=mode, project_dir=PROJECT)
     assert decision.rule != "policy:internal"
 
 

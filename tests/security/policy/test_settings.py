@@ -7,7 +7,10 @@ import pytest
 from runner.errors import ConfigError
 from runner.security.policy import explain, judge_command
 from runner.security.profiles import load_rules, parse_profile
-from runner.security.settings import PolicySettings
+from runner.security.settings import Mode, PolicySettings
+from runner.security.validators import VALIDATORS
+
+MODES: tuple[Mode, ...] = ("run", "sync")
 
 
 @pytest.mark.parametrize(
@@ -24,9 +27,28 @@ def test_tiers_add_commands(project: Path, allow: object, run: bool, sync: bool)
     settings = PolicySettings.from_agent_config({"allowCommands": allow})
     answers = [
         judge_command("tool x", command=mode, project_dir=project, settings=settings).allowed
-        for mode in ("run", "sync")
+        for mode in MODES
     ]
     assert answers == [run, sync]
+
+
+def test_an_added_command_needs_no_table(project: Path) -> None:
+    settings = PolicySettings(run_commands=frozenset({"docker"}))
+    answers = [
+        judge_command("docker run --rm app", project_dir=project, settings=s).allowed
+        for s in (PolicySettings(), settings)
+    ]
+    assert answers == [False, True]
+
+
+def test_removing_is_not_added_by_agent_json(project: Path) -> None:
+    settings = PolicySettings(run_commands=frozenset({"rm"}))
+    assert not judge_command("rm a", project_dir=project, settings=settings).allowed
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_development_server_script_is_allowed(project: Path, mode: Mode) -> None:
+    assert judge_command("./bin/dev.sh", command=mode, project_dir=project).allowed
 
 
 def test_an_added_command_may_not_name_protected_files(project: Path) -> None:
@@ -74,8 +96,6 @@ def test_a_wrong_profile_names_file_and_key() -> None:
 
 
 def test_every_list_kind_and_validator_in_the_profiles_exists() -> None:
-    from runner.security.validators import VALIDATORS
-
     rules = load_rules(PolicySettings().profiles)
     missing = set()
     stack = list(rules.commands.values())

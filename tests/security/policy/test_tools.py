@@ -1,5 +1,7 @@
 """Tool calls, judged by instruction; default deny."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +101,5 @@ def test_leaving_the_sandbox_is_denied(project: Path) -> None:
 
 
 def test_importing_the_package_is_cheap() -> None:
-    import subprocess
-    import sys
-
     code = "import sys, runner.security; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

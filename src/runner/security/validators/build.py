@@ -1,6 +1,7 @@
 """Build and check tools: targets by name, and no change of files in a read-only session."""
 
 import re
+from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
@@ -52,7 +53,7 @@ def _defined(call: Call, target: str) -> bool:
     for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile"):
         path = call.context.paths.absolute(name, call.cwd)
         try:
-            with open(path or "", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            with Path(path or name).open(encoding="utf-8", errors="replace") as file:
                 text = file.read(500_000)
         except OSError:
             continue
@@ -85,7 +86,6 @@ def _cmake(call: Call) -> None:
             "-S",
             "-B",
             "--build",
-            "--install-never",
             "--preset",
             "-G",
             "-j",
@@ -193,9 +193,7 @@ def _task_runner(call: Call) -> None:
         "run",
         "run-many",
         "affected",
-        "exec-never",
         "show",
-        "graph-never",
         "test",
         "lint",
         "build",

@@ -152,8 +152,18 @@ def _execute(call: Call, words: list[Word], starts: list[Word]) -> None:
         raise call.refuse("-exec must end with \\; or +.")
     if not inner or "{}" in (inner[0].text or "{}"):
         raise call.refuse("-exec needs a command written out.")
-    found = _found_below(starts)
+    found = _named_below(call, starts) or _found_below(starts)
     call.judge_inner(tuple(_fill(word, found) for word in inner))
+
+
+def _named_below(call: Call, starts: list[Word]) -> Word | None:
+    """What {} is when files of one plain name are looked for (`-name __pycache__ -exec`)."""
+    texts = [word.text or "" for word in call.args]
+    for action in _EXECUTES & set(texts):
+        if len(starts) == 1 and starts[0].text == "." and _plain_name(texts, action):
+            name = texts[texts.index("-name") + 1]
+            return Word((f"./*/{name}",), prefix="./", glob=True, source="{}")
+    return None
 
 
 def _found_below(starts: list[Word]) -> Word:
@@ -185,7 +195,7 @@ def _delete(call: Call, starts: list[Word]) -> None:
     if not call.context.settings.allow_destructive:
         raise call.refuse("-delete needs --allow-destructive. Leave the files.")
     texts = [word.text or "" for word in call.args]
-    if _plain_name(texts):
+    if _plain_name(texts, "-delete"):
         for word in starts:
             check(call, "write", word, "the folder")
         return
@@ -198,11 +208,11 @@ def _delete(call: Call, starts: list[Word]) -> None:
         check(call, "remove", word, "the folder")
 
 
-def _plain_name(texts: list[str]) -> bool:
+def _plain_name(texts: list[str], action: str) -> bool:
     """Whether only files with a plain name or ending are deleted (`-name '*.pyc' -delete`)."""
     if texts.count("-name") != 1 or {"-o", "-or", ",", "!", "-not"} & set(texts):
         return False
-    if texts.index("-name") > texts.index("-delete"):
+    if texts.index("-name") > texts.index(action):
         return False
     name = texts[texts.index("-name") + 1]
     return re.fullmatch(r"\*\.\w+~?|[\w-][\w.-]*\.\w+|__pycache__|\.DS_Store", name) is not None

@@ -45,6 +45,8 @@ def _git_paths(call: Call) -> None:
         for text in word.choices or (word.prefix,):
             path = _PATHSPEC_MAGIC.sub("", text)
             _protected(call, path)
+            if call.rule.name == "git rm" and path.strip("./*") == "":
+                raise call.refuse("name the files; everything must not be removed.")
             if call.rule.name != "git diff" and path.startswith(("/", "~")):
                 check(call, "project", Word.literal(path), "the path")
             if call.rule.name == "git diff" and path.startswith(("/", "~", "../")):

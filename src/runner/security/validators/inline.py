@@ -8,16 +8,17 @@ import ast
 import re
 
 from runner.security.context import Call
+from runner.security.kinds import check
 from runner.security.shell.facts import Word
 
 _GUARDED = re.compile(
-    r"\.runner\b(?!-note)|\.claude\b|\.git/(?:config|hooks|info|objects|refs|HEAD|index)|\.mcp\.json|\.ssh\b|\.aws\b|/etc/(?:shadow|passwd|sudoers|cron)"
+    r"\.runner\b(?!-note)|\.claude\b|\.git/(?:config|hooks|info|objects|refs|HEAD|index)|['\"/]\.git['\"/]|\.mcp\.json|\.ssh\b|\.aws\b|/etc/(?:shadow|passwd|sudoers|cron)"
     r"|\.netrc|\.bashrc|\.zshrc|\.profile\b|/proc/\S*environ|\.git-credentials|\.gnupg|ANTHROPIC_|AWS_SECRET|authorized_keys|id_rsa",
     re.IGNORECASE,
 )
 _STARTS = {
     "node": re.compile(
-        r"child_process|\bexecSync\b|\bspawnSync?\b|\bexecFile|\bprocess\.binding|\bprocess\.dlopen|\beval\s*\(|\bnew\s+Function\b|\bFunction\s*\(|\bvm\b\s*\.|require\(\s*[^'\"\s)]|\bBun\.spawn|\bBun\.\$|worker_threads|\bcluster\b"
+        r"child_process|mainModule|\bexecSync\b|\bspawnSync?\b|\bexecFile|\bprocess\.binding|\bprocess\.dlopen|\beval\s*\(|\bnew\s+Function\b|\bFunction\s*\(|\bvm\b\s*\.|require\(\s*[^'\"\s)]|\bBun\.spawn|\bBun\.\$|worker_threads|\bcluster\b"
     ),
     "ruby": re.compile(
         r"`|%x|\bsystem\b|\bexec\b|\bspawn\b|\bpopen|Open3|\bfork\b|\beval\b|instance_eval|class_eval|\bsend\b|__send__|\bsyscall\b|\bPTY\b|\bKernel\b|\bload\b|IO\.(?:read|write)\s*\(?\s*['\"]\||Fiddle|open\s*\(?\s*['\"]\|"
@@ -100,6 +101,22 @@ _PYTHON_CALLS = frozenset(
         "killpg",
     ]
 )
+_PYTHON_HOMES = frozenset({"os", "posix", "asyncio", "builtins", "signal"})
+_PYTHON_STARTS = frozenset(
+    name
+    for name in _PYTHON_CALLS
+    if name.startswith(
+        ("system", "popen", "execl", "execv", "spawn", "posix_spawn", "fork", "create_subprocess")
+    )
+)
+_NETWORK = re.compile(
+    r"\b(?:urllib|requests|httpx|http\.client|aiohttp|socket|fetch\s*\(|axios|https?\.(?:get|request)"
+    r"|Net::HTTP|open-uri|curl_init|fsockopen|IO::Socket|LWP)\b|\bfetch\s*\(|require\(.(?:https?|net|dgram|tls|dns).\)"
+)
+_ELSEWHERE = re.compile(
+    r"(?:https?|wss?|ftp)://(?!localhost|127\.|0\.0\.0\.0|\[::1\])", re.IGNORECASE
+)
+_HERE = re.compile(r"localhost|127\.0\.0\.1|0\.0\.0\.0|::1")
 _READ_MODULES = frozenset(
     [
         "ast",
@@ -258,7 +275,6 @@ _READ_METHODS = frozenset(
         "ClassDef",
         "name",
         "body",
-        "system_never",
         "release",
         "machine",
         "implementation",
@@ -285,6 +301,8 @@ def check_inline(call: Call, language: str, texts: list[str]) -> None:
         found = _GUARDED.search(text)
         if found:
             raise call.refuse(f"inline code must not touch {found[0]}.")
+        if _NETWORK.search(text) and (_ELSEWHERE.search(text) or not _HERE.search(text)):
+            raise call.refuse("inline code may only talk to localhost.")
         if language == "python":
             _python(call, text)
             continue
@@ -326,10 +344,9 @@ def _started(node: ast.AST) -> str:
         return module if module in _PYTHON_MODULES else (names[0] if names else "")
     if isinstance(node, ast.Attribute):
         base = node.value.id if isinstance(node.value, ast.Name) else ""
-        risky = node.attr in _PYTHON_CALLS and (
-            base in ("os", "posix", "asyncio", "builtins", "signal") or node.attr.startswith("__")
-        )
-        return f"{base}.{node.attr}" if risky else ""
+        starts = node.attr in _PYTHON_STARTS and base != "platform"
+        risky = node.attr in _PYTHON_CALLS and (base in _PYTHON_HOMES or node.attr.startswith("__"))
+        return f"{base}.{node.attr}" if starts or risky else ""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return (
             node.func.id
@@ -426,8 +443,6 @@ def _perl(call: Call) -> None:
     check_perl(call, code)
     if writes:
         call.run_only("-i")
-    from runner.security.kinds import check  # noqa: PLC0415
-
     for word in files:
         check(call, "write" if writes else "read", word, "the file")
 

@@ -1,8 +1,8 @@
 """Installing packages: what the project declares, and a list of well-known names."""
 
 import json
-import os
 import re
+from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
@@ -14,11 +14,11 @@ _SIZE = 1_000_000
 def read_project_file(call: Call, name: str) -> str:
     """Return the text of a file in the command's directory or the project, or nothing."""
     for folder in (call.cwd, "."):
-        path = call.context.paths.absolute(os.path.join(folder or ".", name), ".")  # noqa: PTH118
+        path = call.context.paths.absolute(f"{folder or '.'}/{name}", ".")
         if path is None or not call.context.paths.inside(path):
             continue
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            with Path(path).open(encoding="utf-8", errors="replace") as file:
                 return file.read(_SIZE)
         except OSError:
             continue

@@ -1,6 +1,7 @@
 """The python interpreter, and the Python tools that run further programs."""
 
 import re
+from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
@@ -197,9 +198,7 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
 
 
 def _exists(path: str | None) -> bool:
-    import os  # noqa: PLC0415
-
-    return path is not None and os.path.exists(path)  # noqa: PTH110
+    return path is not None and Path(path).exists()
 
 
 def _pytest(call: Call) -> None:

@@ -3,9 +3,11 @@
 import re
 
 from runner.security.context import Call
+from runner.security.kinds import check
 from runner.security.programs import check_own_script
 from runner.security.scripts import require_script
 from runner.security.shell.facts import Word
+from runner.security.validators.python import protect
 
 _FLAGS = re.compile(r"-[euxvfCl]*n?[euxvfCl]*")
 _RUNS_TEXT = re.compile(r"-[euxfCl]*c[euxfCl]*")
@@ -17,6 +19,9 @@ def _shell(call: Call) -> None:
     checks_only = False
     while words:
         word = words.pop(0)
+        if checks_only and word.text is None:
+            check(call, "project", word, "the script")
+            return
         text = call.literal(word, "the option or script")
         if text == "--version" and not words:
             return
@@ -43,6 +48,7 @@ def _shell(call: Call) -> None:
             checks_only = checks_only or "n" in text
             continue
         _script(call, text, checks_only=checks_only)
+        protect(call, words)
         return
     raise call.refuse(
         "a shell that reads its commands from elsewhere can't be checked. Run them directly."

@@ -109,8 +109,15 @@ def _judge(call: Call, state: dict[str, str], operands: list[Word]) -> None:
         return
     if archive and archive != "-":
         check(call, "read", Word.literal(archive), "the archive")
-    if state["mode"] == "x" and "stdout" not in state and not state["folder"]:
-        check(call, "write", Word.literal("./unpacked"), "the folder")
+    if state["mode"] == "x" and "stdout" not in state:
+        _check_folder(call, state["folder"] or ".")
+
+
+def _check_folder(call: Call, folder: str) -> None:
+    """An archive may hold anything, so it is not unpacked where protected files lie."""
+    check(call, "write", Word.literal(f"{folder.rstrip('/')}/unpacked"), "the folder")
+    if call.context.paths.absolute(folder, call.cwd) == call.context.paths.project:
+        raise call.refuse("unpack into a folder of its own with -C, not over the project.")
 
 
 def _unzip(call: Call) -> None:

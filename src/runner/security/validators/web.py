@@ -1,7 +1,6 @@
 """node, and the scripts of package.json that npm, pnpm, yarn and bun run."""
 
 import re
-from dataclasses import replace
 
 from runner.security.context import Call
 from runner.security.kinds import check
@@ -114,14 +113,25 @@ def _import(call: Call, name: str) -> None:
         check(call, "project", Word.literal(name), "the module")
 
 
+_TOOL_FILE = re.compile(
+    r"(?:\./)?node_modules/(?:\.bin/)?(jest|vitest|mocha|eslint|prettier|typescript|tsc)(?:/[\w./-]+)?"
+)
+
+
 def _file(call: Call, word: Word, rest: list[Word], *, tests: bool) -> None:
+    tool = _TOOL_FILE.fullmatch(word.text or "")
+    if tool and ".." not in str(word.text):
+        name = "tsc" if tool[1] == "typescript" else tool[1]
+        call.judge_inner((Word.literal(name), *rest))
+        return
     if word.text == "watch" and call.rule.name == "tsx" and rest:
         word, rest = rest[0], rest[1:]
     if word.text == "inspect":
         raise call.refuse("debugging is not allowed.")
     if word.text is None:
         check(call, "project", word, "the script")
-        if call.context.mode == "sync" and not tests:
+        checks = {w.text for w in call.args} & {"--check", "-c"}
+        if call.context.mode == "sync" and not tests and not checks:
             raise call.refuse(f"{word.source} is not known to be a test.")
     elif tests or call.parsed.has("--check"):
         check(call, "project", word, "the test")
@@ -151,6 +161,8 @@ def script_allowed(call: Call, name: str) -> bool:
 
 def _script_run(call: Call) -> None:
     operands = list(call.parsed.operands)
+    while len(operands) > 2 and operands[0].text in ("--filter", "-F", "--workspace", "-w"):
+        operands = operands[2:]
     while operands and operands[0].text in (
         "--silent",
         "-s",
@@ -248,12 +260,8 @@ def _arguments(call: Call, script: str, words: list[Word]) -> None:
         for word in words:
             if word.splits and not word.numeric:
                 raise call.refuse(f"quote {word.source}.")
-    rule = call.context.rules.commands["script arguments"]
-    shown = replace(rule, name=f"{call.rule.name} {script}")
-    from runner.security.commands import judge_by_rule  # noqa: PLC0415
-
     try:
-        judge_by_rule(call.context, shown, call.command, tuple(words))
+        call.judge_inner((Word.literal("script arguments"), *words))
     except RefusedError as refusal:
         raise RefusedError(refusal.rule, f"{call.rule.name}: {refusal.reason}") from refusal
 
