@@ -81,6 +81,7 @@ def test_edited_files_are_read_or_refused_with_a_line(edits: list[tuple[int, int
 @settings(max_examples=200, deadline=None)
 @given(data=st.binary(max_size=60))
 @example(data=b"\xef\xbb\xbf")
+@example(data=b'{"n": 1e9992025-01-01}')
 @example(data=b'{"deliverables": [{"id": "\\ud800"}]}')
 def test_arbitrary_bytes_are_refused_with_a_line(data: bytes) -> None:
     _assert_usable_answer(data)

@@ -184,7 +184,10 @@ def _find_refused(text: str) -> int:
 
 
 def _is_too_large(number: str) -> bool:
-    return len(number) > _MAX_DIGITS or math.isinf(float(number))
+    try:
+        return len(number) > _MAX_DIGITS or math.isinf(float(number))
+    except ValueError:
+        return True  # 1e999x: the parser refused the number before it saw what follows
 
 
 def _position(text: str, offset: int) -> tuple[int, int]:
