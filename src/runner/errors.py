@@ -11,6 +11,7 @@ RunnerError
 ├── LockTimeoutError           another process holds a lock
 ├── DeliverableError           a change to the deliverables is refused
 ├── AgentStartError            the agent could not be started at all
+├── IntegrityError             something changed that nobody was allowed to change
 └── DivergenceError            a conversation left its scripted model's script
 """
 
@@ -70,6 +71,10 @@ class AgentStartError(RunnerError):
 
 class ScriptError(UsageError):
     """A scripted-model file is wrong."""
+
+
+class IntegrityError(RunnerError):
+    """Something changed that nobody was allowed to change."""
 
 
 class DivergenceError(RunnerError):

@@ -116,10 +116,12 @@ class Project:
         """Return the command line of `runner`."""
         return [sys.executable, "-m", "runner", *arguments]
 
-    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        """Run `runner run` to its end."""
+    def run(
+        self, *arguments: str, timeout: float = 120, command: str = "run"
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `runner run`, or another command, to its end."""
         return subprocess.run(
-            self.command("run", *arguments),
+            self.command(command, *arguments),
             cwd=self.path,
             env=self.environment,
             capture_output=True,

@@ -234,7 +234,7 @@ class Planless(Bench):
 async def test_a_planner_that_plans_nothing_has_failed(tmp_path: Path) -> None:
     result = await Planless(tmp_path).run.execute()
     assert result.exit_reason is ExitReason.MAX_RETRIES_EXCEEDED
-    assert "without creating a deliverable" in result.message
+    assert "without an active deliverable" in result.message
 
 
 async def test_costs_add_up_over_sessions(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from runner.cli.init import HELP as INIT_HELP
 from runner.cli.init import init
 from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
+from runner.cli.sync import HELP as SYNC_HELP
+from runner.cli.sync import sync
 
 _EPILOG = (
     "Start with `runner demo` (no key needed), then write a SPEC.md and `runner run`. "
@@ -51,6 +53,7 @@ def _main(
 
 app.command(help=INIT_HELP)(init)
 app.command(help=RUN_HELP)(run)
+app.command(help=SYNC_HELP)(sync)
 app.command(help=DEMO_HELP)(demo)
 app.command(help=CHECK_HELP)(check)
 

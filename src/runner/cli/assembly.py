@@ -1,16 +1,17 @@
 """Put a run together: the one place that knows loop, agent, policy and state at once."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 
 from runner import __version__
 from runner.agent.containment.probe import Request, contained
 from runner.agent.containment.status import Caution, Containment
+from runner.agent.containment.watch import ReadOnlyWatch, read_only_environment
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent
@@ -21,8 +22,9 @@ from runner.config.run_options import RunOptions
 from runner.deliverables.model import Counts
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools, StatusChange
+from runner.deliverables.verification import VerificationTracker
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.errors import RunnerError
+from runner.errors import IntegrityError, RunnerError
 from runner.loop.events import (
     DeliverablesPlanned,
     ExitReason,
@@ -36,9 +38,12 @@ from runner.loop.ports import RunSink
 from runner.loop.run import Run, RunSettings
 from runner.loop.run_lock import run_lock
 from runner.loop.termination import Limits
+from runner.loop.workflow import RunWorkflow, SyncWorkflow
 from runner.marker import Instruction
 from runner.security.decision import Decision
 from runner.security.tools import judge_tool
+
+Command = Literal["run", "sync"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class Job:
         message: the line under the version in the startup display.
         agent_environment: variables set for the agent over the inherited ones.
         facts: further label/value lines of the startup display.
+        command: `run`, or `sync` for read-only sessions.
         sandbox_required: whether to refuse where no sandbox can start.
     """
 
@@ -58,6 +64,7 @@ class Job:
     message: str
     agent_environment: Mapping[str, str] = field(default_factory=dict)
     facts: tuple[tuple[str, str], ...] = ()
+    command: Command = "run"
     sandbox_required: bool = True
 
 
@@ -88,7 +95,8 @@ def perform(job: Job, sink: RunSink) -> RunResult:
             result = anyio.run(_run, job, sink, agent, containment)
         except* RunnerError as group:
             # Task groups wrap what is raised in them; people are told the error itself.
-            result = _failed(job, _first(group), sink)
+            result = _failed(job, _first(group))
+            sink(RunEnded(result))
         return result
 
 
@@ -99,17 +107,16 @@ def _first(group: ExceptionGroup[RunnerError]) -> RunnerError:
     return first
 
 
-def _failed(job: Job, error: RunnerError, sink: RunSink) -> RunResult:
-    result = RunResult(
-        command="run",
-        exit_reason=ExitReason.ERROR,
+def _failed(job: Job, error: RunnerError) -> RunResult:
+    broken = isinstance(error, IntegrityError)
+    return RunResult(
+        command=job.command,
+        exit_reason=ExitReason.BLOCKED_RUNTIME if broken else ExitReason.ERROR,
         message=error.message,
         hint=error.hint,
         spec_id=derive_spec_id(job.project_dir),
         counts=Counts(),
     )
-    sink(RunEnded(result))
-    return result
 
 
 def _containment_request(job: Job, agent: Path) -> Request:
@@ -149,11 +156,14 @@ def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) ->
             offered=offered,
         )
 
+    tracker = VerificationTracker() if job.command == "sync" else None
+
     def make_tools(_instruction: Instruction) -> DeliverableTools:
         return DeliverableTools(
             repository,
             on_change=lambda change: sink(_status_changed(change)),
             on_create=lambda ids: sink(DeliverablesPlanned(ids)),
+            tracker=tracker,
         )
 
     return Run(
@@ -163,7 +173,7 @@ def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) ->
             AgentSettings(
                 job.project_dir,
                 agent,
-                job.agent_environment,
+                _agent_environment(job),
                 permission_rules=config.permissions.allow,
                 mcp_servers=config.mcpServers,
                 extra_tools=config.allowedTools,
@@ -175,7 +185,21 @@ def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) ->
         ),
         instruction_text=lambda instruction: instruction_text(job.project_dir, instruction),
         sink=sink,
+        workflow=RunWorkflow() if tracker is None else SyncWorkflow(tracker),
+        after_session=_after_session(job, containment),
     )
+
+
+def _agent_environment(job: Job) -> dict[str, str]:
+    if job.command == "run":
+        return dict(job.agent_environment)
+    return {**read_only_environment(os.environ.get("PYTEST_ADDOPTS")), **job.agent_environment}
+
+
+def _after_session(job: Job, containment: Containment) -> Callable[[], None]:
+    if job.command == "run":
+        return lambda: None
+    return ReadOnlyWatch(job.project_dir, containment).after_session
 
 
 def _run_settings(job: Job) -> RunSettings:

@@ -5,9 +5,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from runner.cli.assembly import Command, Job
+from runner.config.run_options import RunOptions
 from runner.errors import DivergenceError
 from runner.replay.script import Script, load_script
 from runner.replay.server import ScriptedModel
+
+
+@contextmanager
+def answering(
+    replay: Path | None,
+    project_dir: Path,
+    options: RunOptions,
+    message: str,
+    *,
+    command: Command,
+) -> Iterator[Job]:
+    """Give the job of a command, with the model that answers it: scripted, or the real one.
+
+    Raises:
+        ScriptError: the script that `replay` names is wrong.
+        DivergenceError: afterwards, when the conversation left the script.
+    """
+    if replay is None:
+        yield Job(project_dir, options, message, command=command)
+        return
+    with scripted_environment(replay, project_dir) as environment:
+        facts = (("Model answers", f"scripted, from {replay}"),)
+        yield Job(project_dir, options, message, environment, facts, command=command)
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """`runner run`."""
 
-from contextlib import ExitStack
-
 from runner.cli import options as o
 from runner.cli.help_text import help_text
 from runner.config.run_options import RunOptions, require_spec, resolve_project
@@ -53,17 +51,9 @@ def run(
     project = resolve_project(project_dir)
     require_spec(project)
     # The libraries behind a run are imported only now, so that a mistake is answered at once.
-    from runner.cli.assembly import Job  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
+    from runner.cli.replaying import answering  # noqa: PLC0415
 
-    with ExitStack() as resources:
-        environment: dict[str, str] = {}
-        facts: tuple[tuple[str, str], ...] = ()
-        if replay is not None:
-            from runner.cli.replaying import scripted_environment  # noqa: PLC0415
-
-            environment = resources.enter_context(scripted_environment(replay, project))
-            facts = (("Model answers", f"scripted, from {replay}"),)
-        job = Job(project, options, "Implementing SPEC.md", environment, facts)
+    with answering(replay, project, options, "Implementing SPEC.md", command="run") as job:
         result = present(job, output_format=output_format, quiet=quiet, debug=debug)
     finish(result)

@@ -21,6 +21,7 @@ def build_prompt(
     *,
     file: StatusFile | None = None,
     deliverable: Deliverable | None = None,
+    briefing: str | None = None,
     previous_failure: str | None = None,
 ) -> str:
     """Return the whole prompt.
@@ -29,11 +30,14 @@ def build_prompt(
         instruction: the instruction's text.
         file: the deliverables, where they are planned.
         deliverable: the one this session is bound to.
+        briefing: what else it has to know.
         previous_failure: why the session before this one did not end well.
     """
     parts = [marker.render(), instruction, _where(project_dir)]
     if deliverable is not None and file is not None:
         parts.append(_task(deliverable, file))
+    if briefing:
+        parts.append(f"## Your part\n\n{briefing}")
     if previous_failure:
         parts.append(
             "## The session before this one\n\n"

@@ -1,6 +1,7 @@
-"""The loop behind `runner run`: plan, then one fresh agent session after another.
+"""The loop behind `runner run` and `runner sync`: one fresh agent session after another.
 
-The main flow is `Run.execute`; everything it decides stands in `termination`.
+The main flow is `Run.execute`. What comes next is decided in `workflow`, when to end in
+`termination`.
 """
 
 import time
@@ -30,6 +31,7 @@ from runner.loop.events import (
 from runner.loop.ports import AgentFactory, RunSink, SessionPlan
 from runner.loop.prompts import build_prompt
 from runner.loop.termination import Ending, Limits, Situation, evaluate
+from runner.loop.workflow import Assignment, RunWorkflow, Workflow
 from runner.loop.worktree import WorkTree
 from runner.marker import Instruction, PromptMarker
 
@@ -65,13 +67,15 @@ class RunSettings:
 
 
 class Run:
-    """One `runner run`.
+    """One `runner run` or `runner sync`.
 
     Args:
         deliverables: read anew before every session.
         factory: makes agent sessions.
         instruction_text: returns the text of an instruction.
         sink: is told what happens.
+        workflow: what the command decides; that of `run` when left out.
+        after_session: called when a session's process is gone; what it raises ends the run.
         sleep: waits a number of seconds; given in tests.
     """
 
@@ -83,6 +87,8 @@ class Run:
         factory: AgentFactory,
         instruction_text: Callable[[Instruction], str],
         sink: RunSink,
+        workflow: Workflow | None = None,
+        after_session: Callable[[], None] = lambda: None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         self._settings = settings
@@ -90,6 +96,8 @@ class Run:
         self._factory = factory
         self._instruction_text = instruction_text
         self._sink = sink
+        self._workflow: Workflow = workflow or RunWorkflow()
+        self._after_session = after_session
         self._sleep = sleep
         self._tree = WorkTree(settings.project_dir)
         self._seen: bytes | None = None
@@ -112,7 +120,7 @@ class Run:
         started = time.monotonic()
         ending = await self._until_ending()
         result = self._result(ending, time.monotonic() - started)
-        self._sink(RunEnded(result))
+        self._sink(RunEnded(result, self._workflow.details()))
         return result
 
     async def _until_ending(self) -> Ending:
@@ -120,7 +128,7 @@ class Run:
             anyio.create_task_group() as tasks,
             ConnectAhead(self._factory, tasks) as ahead,
         ):
-            while (ending := evaluate(self._look())) is None:
+            while (ending := evaluate(self._look(), self._workflow.rules)) is None:
                 with self._drive.scope():
                     await self._back_off()
                     await self._iterate(ahead)
@@ -142,26 +150,31 @@ class Run:
     async def _iterate(self, ahead: ConnectAhead) -> None:
         """Run one agent session and note what came of it."""
         file = self._situation.file
-        deliverable = file.next_runnable if file else None
-        instruction = Instruction.CODING if deliverable else Instruction.INITIALIZER
-        plan = self._plan(instruction)
+        assignment = self._workflow.choose(file)
+        plan = self._plan(assignment.instruction)
         before = self._seen or await anyio.to_thread.run_sync(self._tree.fingerprint)
+        achieved = self._workflow.progress()
         try:
             session = await ahead.take(plan)
         except AgentStartError as error:
             self._note_failed_start(error)
             return
         self._prepare_next(ahead)
-        prompt = self._prompt(instruction, file, deliverable)
         number = self._situation.iterations + 1
-        self._sink(_session_started(number, plan, deliverable))
-        task_id = deliverable.id if deliverable else None
-        result = await self._drive.run(session, prompt, task_id=task_id, sink=self._sink)
-        result = self._checked(instruction, result)
-        self._sink(SessionEnded(number, instruction, result))
-        after = await anyio.to_thread.run_sync(self._tree.fingerprint)
-        self._seen = after
-        self._note(result, progressed=before != after or self._deliverables.load() != file)
+        self._sink(_session_started(number, plan, assignment.deliverable))
+        result = await self._drive.run(
+            session,
+            self._prompt(assignment, file),
+            task_id=assignment.deliverable.id if assignment.deliverable else None,
+            sink=self._sink,
+        )
+        self._after_session()
+        now = self._deliverables.load()
+        result = self._workflow.settle(assignment, result, now)
+        self._sink(SessionEnded(number, plan.instruction, result))
+        self._seen = await anyio.to_thread.run_sync(self._tree.fingerprint)
+        changed = before != self._seen or now != file or achieved != self._workflow.progress()
+        self._note(result, progressed=changed)
 
     def _plan(self, instruction: Instruction) -> SessionPlan:
         settings = self._settings
@@ -177,20 +190,21 @@ class Run:
         )
 
     def _prepare_next(self, ahead: ConnectAhead) -> None:
-        limits = self._settings.limits
+        follower, limits = self._workflow.follower, self._settings.limits
+        if follower is None:
+            return
         # With a budget the next session's limit is known only when this one was paid; and a
         # session that --max-iterations rules out is not worth a process.
         last = limits.max_iterations is not None and (
             self._situation.iterations + 1 >= limits.max_iterations
         )
         if limits.max_cost_usd is None and not last:
-            ahead.prepare(self._plan(Instruction.CODING))
+            ahead.prepare(self._plan(follower))
 
-    def _prompt(
-        self, instruction: Instruction, file: StatusFile | None, deliverable: Deliverable | None
-    ) -> str:
+    def _prompt(self, assignment: Assignment, file: StatusFile | None) -> str:
+        deliverable = assignment.deliverable
         marker = PromptMarker(
-            instruction=instruction,
+            instruction=assignment.instruction,
             iteration=self._situation.iterations + 1,
             phase=deliverable.phase_id if deliverable else None,
             task=deliverable.id if deliverable else None,
@@ -198,26 +212,12 @@ class Run:
         last = self._situation.last
         return build_prompt(
             marker,
-            self._instruction_text(instruction),
+            self._instruction_text(assignment.instruction),
             self._settings.project_dir,
             file=file,
             deliverable=deliverable,
+            briefing=assignment.briefing,
             previous_failure=last.error if last else None,
-        )
-
-    def _checked(self, instruction: Instruction, result: SessionResult) -> SessionResult:
-        """A planning session that planned nothing has failed, whatever it says."""
-        if instruction is not Instruction.INITIALIZER:
-            return result
-        if result.outcome is not SessionOutcome.COMPLETED:
-            return result
-        file = self._deliverables.load()
-        if file is not None and file.deliverables:
-            return result
-        return replace(
-            result,
-            outcome=SessionOutcome.EXECUTION_ERROR,
-            error="The planning session ended without creating a deliverable.",
         )
 
     def _note(self, result: SessionResult, *, progressed: bool) -> None:
@@ -246,7 +246,7 @@ class Run:
         counts = file.counts if file else None
         quota = ending.reason is ExitReason.QUOTA_EXCEEDED
         return RunResult(
-            command="run",
+            command=self._workflow.command,
             exit_reason=ending.reason,
             message=ending.message,
             hint=ending.hint,

@@ -63,9 +63,13 @@ class Ending:
 Rule = Callable[[Situation], Ending | None]
 
 
-def evaluate(situation: Situation) -> Ending | None:
-    """Return why the run ends here, or None when it goes on."""
-    return next((ending for rule in RULES if (ending := rule(situation))), None)
+def evaluate(situation: Situation, rules: "tuple[Rule, ...] | None" = None) -> Ending | None:
+    """Return why the run ends here, or None when it goes on.
+
+    Args:
+        rules: the most important first; those of `run` when left out.
+    """
+    return next((ending for rule in rules or RULES if (ending := rule(situation))), None)
 
 
 def interrupted(situation: Situation) -> Ending | None:

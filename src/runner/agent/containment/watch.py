@@ -1,0 +1,71 @@
+"""Look after read-only sessions: take the note out, and prove that nothing else changed."""
+
+from pathlib import Path
+
+from runner.agent.containment.overlay import collect_note
+from runner.agent.containment.status import Containment
+from runner.errors import IntegrityError
+from runner.security.readonly_proof import Manifest, compare, tree_manifest
+
+_NAMED = 10
+
+READ_ONLY_ENVIRONMENT = {
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "RUFF_NO_CACHE": "true",
+    "MYPY_CACHE_DIR": "/dev/null",
+    "npm_config_update_notifier": "false",
+    "GOFLAGS": "-mod=readonly",
+    "CARGO_INCREMENTAL": "0",
+}
+"""Keeps tools from writing caches into a project that is only looked at."""
+
+
+def read_only_environment(inherited: str | None) -> dict[str, str]:
+    """Return the variables for read-only sessions.
+
+    Args:
+        inherited: the user's PYTEST_ADDOPTS, which are kept.
+    """
+    pytest_options = f"{inherited or ''} -p no:cacheprovider".strip()
+    return {**READ_ONLY_ENVIRONMENT, "PYTEST_ADDOPTS": pytest_options}
+
+
+class ReadOnlyWatch:
+    """Watches a project over the read-only sessions of one run.
+
+    Args:
+        project: absolute path; its content is read once now.
+        containment: names the overlays of the sessions.
+    """
+
+    def __init__(self, project: Path, containment: Containment) -> None:
+        self._project = project
+        self._containment = containment
+        self._collected = 0
+        self._before: Manifest = tree_manifest(project)
+
+    def after_session(self) -> None:
+        """Take out the note of the session that just ended, and compare the tree.
+
+        Raises:
+            IntegrityError: the project changed; names the files and says how to get back.
+            StateWriteError: the note could not be written.
+        """
+        for overlay in self._containment.overlays[self._collected :]:
+            collect_note(overlay)
+        self._collected = len(self._containment.overlays)
+        after = tree_manifest(self._project, self._before)
+        changed = compare(self._before, after)
+        if changed:
+            raise _changed(changed)
+
+
+def _changed(paths: tuple[str, ...]) -> IntegrityError:
+    named = ", ".join(paths[:_NAMED])
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return IntegrityError(
+        f"The project changed during a read-only session: {named}{more}.",
+        hint="If it was you who changed it, run again. If not: look at `git status` and "
+        "`git diff`, and go back with `git restore -- FILE` (new files: `git clean -n` shows "
+        "them). No deliverable is verified by a session that changed something.",
+    )
