@@ -240,22 +240,22 @@ class Lifecycle(Record):
     last_error_at: AwareDatetime | None = None
 
 
+class StoredResponse(Record):
+    """An answer of the hot path, without its token, which is derived again when it is given."""
+
+    command: str
+    data: dict[str, Any]
+
+
 class RecordedReport(Record):
-    """The last report that was accepted: what an identical one is recognised by."""
+    """The last report that was accepted, and the answer that an identical one gets again."""
 
     step_id: str
     digest: str
     proof_hash: str | None
     outcome: StepOutcome
     recorded_at: AwareDatetime
-
-
-class StoredResponse(Record):
-    """The last answer of the hot path, without its token, which is derived again when given."""
-
-    command: str
-    step_id: str | None
-    data: dict[str, Any]
+    answer: StoredResponse | None = None
 
 
 class JournalEntry(Record):

@@ -123,6 +123,8 @@ def loop_signal(
 
 def error_signal(code: ErrorCode) -> LoopSignal | None:
     """Return the signal of a refusal; None for one that the caller can correct by itself."""
+    if code is ErrorCode.SESSION_UNRECOVERABLE:
+        return LoopSignal.FAILED
     return LoopSignal.BLOCKED_RUNTIME if code in BLOCKING_CODES else None
 
 

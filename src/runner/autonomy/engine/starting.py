@@ -29,11 +29,26 @@ class StartOptions:
     idempotency_key: str | None = None
 
 
-def start_session(spec: Spec, options: StartOptions, env: Env) -> Transition:
-    """Return a running session for `spec`; what has passed already counts as completed."""
+def start_session(
+    spec: Spec,
+    options: StartOptions,
+    env: Env,
+    *,
+    session_id: str | None = None,
+    after: int = 0,
+) -> Transition:
+    """Return a running session for `spec`; what has passed already counts as completed.
+
+    Args:
+        spec: what the session is for.
+        options: what the caller chose.
+        env: time, ids and key.
+        session_id: of a session that is made anew because its file was lost; else None.
+        after: the last number in the journal of such a session.
+    """
     passed = tuple(t.id for t in spec.tasks.values() if t.status is TaskStatus.PASSED)
     state = SessionState(
-        id=env.new_id("auto"),
+        id=session_id or env.new_id("auto"),
         spec_id=spec.spec_id,
         spec_title=spec.title,
         idempotency_key=options.idempotency_key,
@@ -50,6 +65,7 @@ def start_session(spec: Spec, options: StartOptions, env: Env) -> Transition:
         gates_required=options.gates_required,
         completed_task_ids=passed,
         workflow_structure=spec.structure,
+        journal_seq=after,
     )
     state = open_first_phase(state, spec, env)
     sealed = seal(state, env, (_started(state),))

@@ -63,9 +63,19 @@ def conclude(turn: Turn, stop: Stop, *, before: SessionState, command: str) -> T
         return Transition(state, answer(state, ending.step, ending.details), changed=False)
     state = seal(state, turn.env, ending.turn.drafts, ending.turn.changes)
     data = answer(state, ending.step, ending.details)
-    step_id = ending.step["step_id"] if ending.step else None
-    stored = StoredResponse(command=command, step_id=step_id, data=data)
-    return Transition(state.evolve(last_response=stored), data, crossed=ending.turn.crossed)
+    return Transition(
+        _with_answer(state, ending.turn, StoredResponse(command=command, data=data)),
+        data,
+        crossed=ending.turn.crossed,
+    )
+
+
+def _with_answer(state: SessionState, turn: Turn, stored: StoredResponse) -> SessionState:
+    """Keep the answer, also beside the report that it answers."""
+    report = state.last_report
+    if turn.answered is not None and report is not None:
+        report = report.evolve(answer=stored)
+    return state.evolve(last_response=stored, last_report=report)
 
 
 def seal(
