@@ -25,6 +25,13 @@ class Clock:
         self.now += timedelta(**span)
 
 
+class RealClock(Clock):
+    """The clock of the machine, for callers in several processes."""
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC)
+
+
 def write_status(
     workspace: Path,
     phases: Mapping[str, Sequence[str]],

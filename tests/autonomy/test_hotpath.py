@@ -78,6 +78,18 @@ def test_a_repeated_report_is_answered_even_after_heartbeats_and_a_pause(client:
     assert client.next(report) == first
 
 
+def test_the_report_that_completed_the_spec_is_answered_again_without_a_session_id(
+    client: Client,
+) -> None:
+    write_status(client.workspace, {"p1": ["A-001"]})
+    client.start()
+    data = client.next(client.report(client.next()["next_step"]))
+    review = client.report(data["next_step"])
+    last = client.next(review)
+    assert last["status"] == "completed"
+    assert client.next(review) == last
+
+
 def test_the_same_proof_with_another_report_is_a_conflict(client: Client) -> None:
     client.start()
     report = client.report(client.next()["next_step"])

@@ -55,7 +55,7 @@ def test_force_ends_the_old_session(client: Client) -> None:
 def test_after_completion_a_new_session_can_start(client: Client) -> None:
     client.start()
     client.finish()
-    assert _index(client) == {}
+    assert client.refused("session", "status") == "NO_ACTIVE_SESSION"
     assert client.start()["status"] == "running"
 
 
@@ -259,7 +259,7 @@ def _many(workspace: Path, count: int) -> Client:
 def test_list_pages_through_all_sessions_last_changed_first(workspace: Path) -> None:
     client = _many(workspace, 5)
     seen: list[str] = []
-    cursor = None
+    cursor: str | None = None
     while True:
         params = {"cursor": cursor} if cursor else {}
         envelope = client.call("session", "list", limit=2, **params)

@@ -59,6 +59,9 @@ class Core:
     def resolve(self, params: SessionParams) -> str:
         """Return the id of the session that is meant.
 
+        Without ids, the only live session; one whose index entry is the only one is not looked
+        into here, that is `hold`'s business.
+
         Raises:
             RefusedError: SESSION_NOT_FOUND, NO_ACTIVE_SESSION or AMBIGUOUS_ACTIVE_SESSION.
         """
@@ -66,34 +69,35 @@ class Core:
             if not self.store.files.exists(params.session_id):
                 raise not_found(params.session_id)
             return params.session_id
-        live = self.live_sessions(params.spec_id)
-        if not live:
-            raise RefusedError(ErrorCode.NO_ACTIVE_SESSION, "There is no live session.")
-        if len(live) > 1:
+        entries = self.store.index.read()
+        found = [i for spec, i in entries.items() if params.spec_id in (None, spec)]
+        if len(found) > 1:
+            found = [session_id for session_id in found if self._is_live(session_id)]
+        if len(found) > 1:
             raise RefusedError(
                 ErrorCode.AMBIGUOUS_ACTIVE_SESSION,
                 "More than one session is live.",
-                details={"session_ids": sorted(live)},
+                details={"session_ids": sorted(found)},
             )
-        return live[0]
-
-    def live_sessions(self, spec_id: str | None = None) -> list[str]:
-        """Return the ids of all sessions that are not terminal; damaged ones count as live."""
-        entries = self.store.index.read()
-        return [
-            session_id
-            for spec, session_id in entries.items()
-            if spec_id in (None, spec) and self._is_live(session_id)
-        ]
+        if not found or not self.store.files.exists(found[0]):
+            raise no_active_session()
+        return found[0]
 
     @contextmanager
-    def hold(self, session_id: str) -> Iterator[Held]:
-        """Hold a session's lock, with the session as it is now.
+    def hold(self, params: SessionParams, *, step_id: str | None = None) -> Iterator[Held]:
+        """Hold the lock of the session that is meant, with the session as it is now.
+
+        Args:
+            params: names the session, or leaves it to the lookup.
+            step_id: of a report; it finds a session that this report has completed, so that
+                it is answered when it comes again.
 
         Raises:
-            RefusedError: SESSION_NOT_FOUND, or SESSION_UNRECOVERABLE when it can't be used.
+            RefusedError: there is no such session, or SESSION_UNRECOVERABLE when it can't be
+                used.
             LockTimeoutError: somebody else holds it; nothing was changed.
         """
+        session_id = self.resolve(params)
         with self.store.session_lock(session_id):
             try:
                 loaded = self.store.load(session_id)
@@ -101,6 +105,8 @@ class Core:
                 raise unrecoverable(session_id, error) from error
             if loaded is None:
                 raise not_found(session_id)
+            if params.session_id is None and not _is_found(loaded.state, step_id):
+                raise no_active_session()
             yield Held(loaded.state, list(loaded.warnings))
 
     def commit(self, held: Held, transition: Transition) -> None:
@@ -122,6 +128,17 @@ class Core:
         except (StateCorruptError, MigrationError):
             return True
         return state is not None and not state.status.is_terminal
+
+
+def _is_found(state: SessionState, step_id: str | None) -> bool:
+    """Say whether a lookup may end at the session."""
+    last = state.last_report
+    repeated = last is not None and last.step_id == step_id
+    return not state.status.is_terminal or repeated
+
+
+def no_active_session() -> RefusedError:
+    return RefusedError(ErrorCode.NO_ACTIVE_SESSION, "There is no live session.")
 
 
 def not_found(session_id: str) -> RefusedError:

@@ -24,7 +24,8 @@ class HotPath:
     def next(self, params: NextParams) -> Answer:
         """Record the report, if there is one, and issue the next step."""
         report = params.last_step_result
-        with self._core.hold(self._core.resolve(params)) as held:
+        step_id = report.step_id if report is not None else None
+        with self._core.hold(params, step_id=step_id) as held:
             if is_repeated(held.state, report, self._core.clock()):
                 stored = repeated_answer(held.state, "next")
                 if stored is not None:
@@ -37,7 +38,7 @@ class HotPath:
     def report(self, params: ReportParams) -> Answer:
         """Record the report and leave the next step to `next`."""
         report = params.last_step_result
-        with self._core.hold(self._core.resolve(params)) as held:
+        with self._core.hold(params, step_id=report.step_id) as held:
             if is_repeated(held.state, report, self._core.clock()):
                 stored = repeated_answer(held.state, "report")
                 if stored is not None:
@@ -49,7 +50,7 @@ class HotPath:
 
     def replay(self, params: SessionParams) -> Answer:
         """Give the last answer again, unchanged."""
-        with self._core.hold(self._core.resolve(params)) as held:
+        with self._core.hold(params) as held:
             if held.state.last_response is None:
                 raise RefusedError(
                     ErrorCode.INVALID_STATE_TRANSITION,
@@ -65,7 +66,7 @@ class HotPath:
             estimated_tokens_used=params.estimated_tokens_used,
             consecutive_error_delta=params.consecutive_error_delta,
         )
-        with self._core.hold(self._core.resolve(params)) as held:
+        with self._core.hold(params) as held:
             transition = beat(held.state, sign, self._core.env())
             self._core.commit(held, transition)
             return self._answer(held, transition.data)

@@ -4,7 +4,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.core import Answer, Core, Held, failure_reason, not_found
+from runner.autonomy.core import (
+    Answer,
+    Core,
+    Held,
+    failure_reason,
+    no_active_session,
+    not_found,
+)
 from runner.autonomy.engine.lifecycle import (
     ResumeOptions,
     end_session,
@@ -61,6 +68,8 @@ class LifecycleCommands:
             return Answer(failed_view(session_id, spec_id, failure_reason(error), error.message))
         if state is None:
             raise not_found(session_id)
+        if params.session_id is None and state.status.is_terminal:
+            raise no_active_session()
         return self._view(Held(state))
 
     def pause(self, params: ReasonParams) -> Answer:
@@ -145,7 +154,7 @@ class LifecycleCommands:
             return state
         if not params.force:
             raise _exists(session_id, status=state.status, pause_reason=state.pause_reason)
-        with self._core.hold(session_id) as held:
+        with self._core.hold(SessionParams(session_id=session_id)) as held:
             if not held.state.status.is_terminal:
                 ended = end_session(held.state, self._core.env(), "replaced by a forced start")
                 self._core.commit(held, ended)
@@ -168,14 +177,13 @@ class LifecycleCommands:
         with_context: bool = False,
         recover: bool = False,
     ) -> Answer:
-        session_id = self._core.resolve(params)
         try:
-            with self._core.hold(session_id) as held:
+            with self._core.hold(params) as held:
                 transition = change(held.state)
                 self._core.commit(held, transition)
         except RefusedError as error:
             if recover and error.code is ErrorCode.SESSION_UNRECOVERABLE:
-                return self._recover(session_id, error)
+                return self._recover(error.details["session_id"], error)
             raise
         answer = self._view(held)
         if with_context:

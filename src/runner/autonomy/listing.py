@@ -74,7 +74,7 @@ class Listing:
 
     def add(self, params: JournalAddParams) -> Answer:
         """Add a note to a session's journal."""
-        with self._core.hold(self._core.resolve(params)) as held:
+        with self._core.hold(params) as held:
             draft = Draft(EntryType.NOTE, params.title, params.content)
             turn = Turn(state=held.state, spec=None, env=self._core.env(), drafts=(draft,))
             self._core.commit(held, finish(turn, {}))

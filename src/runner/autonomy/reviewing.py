@@ -17,7 +17,7 @@ class Reviewing:
 
     def gate(self, params: GateParams) -> Answer:
         """Store a review's result, and return its token. The latest attempt wins."""
-        with self._core.hold(self._core.resolve(params)) as held:
+        with self._core.hold(params) as held:
             state, env = held.state, self._core.env()
             require_status(state, "a review", SessionStatus.RUNNING, SessionStatus.PAUSED)
             evidence, token = mint_evidence(

@@ -1,19 +1,26 @@
 """Where the spec comes from: `status.json`, read only when it has changed."""
 
+import errno
 import os
+import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from runner.autonomy.enums import TaskStatus
 from runner.autonomy.models import TaskChange
+from runner.autonomy.spec import splice
 from runner.autonomy.spec.structure import Spec, SpecPhase, SpecTask
+from runner.deliverables.codec import decode
+from runner.deliverables.document import InvalidValueError, corrupt_value, parse_object
 from runner.deliverables.model import Deliverable, Status, StatusFile
-from runner.deliverables.repository import StatusRepository
+from runner.deliverables.repository import MAX_FILE_BYTES, StatusRepository
 from runner.deliverables.transitions import set_status
-from runner.deliverables.workspace import status_path
+from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.errors import StateError
+from runner.files import locked, write_atomic
 
 # Two writes within one tick of the file system's clock can look alike.
 _CLOCK_TICK_NS = 20_000_000
@@ -25,9 +32,20 @@ class SpecUnreadableError(StateError):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
+    """What the file said when it was read last.
+
+    Attributes:
+        updated_on: the day in the file's `updatedAt`.
+        plain: its layout allows changing a status in place; None when that was not looked at.
+    """
+
     signature: tuple[int, ...]
     read_at_ns: int
+    content: bytes
     spec: Spec
+    updated_on: date | None
+    all_ids: tuple[str, ...]
+    plain: bool | None = None
 
     def still_holds(self, signature: tuple[int, ...]) -> bool:
         settled = self.read_at_ns - max(signature[:2]) > _CLOCK_TICK_NS
@@ -53,27 +71,20 @@ class SpecSource:
         self._repository = StatusRepository(status_path(workspace), lock_timeout=lock_timeout)
         self._workspace = workspace
         self._common = tuple(common_verification)
+        self._lock_timeout = lock_timeout
         self._reading: _Reading | None = None
 
     def read(self, *, fresh: bool = False) -> Spec:
         """Return the spec.
 
         Args:
-            fresh: read the file although nothing about it seems to have changed.
+            fresh: read the file although nothing about it seems to have changed, and hash its
+                structure anew.
 
         Raises:
             SpecUnreadableError: there is none, or it is damaged.
         """
-        try:
-            signature = _signature(self._repository.path)
-        except OSError as error:
-            raise _missing(self._repository.path, error) from error
-        known = self._reading
-        if known is not None and not fresh and known.still_holds(signature):
-            return known.spec
-        read_at = time.time_ns()
-        spec = self._load(signature)
-        self._reading = _Reading(signature, read_at, spec)
+        spec = self._current(fresh=fresh).spec
         return replace(spec, fresh=True) if fresh else spec
 
     def apply(self, changes: Sequence[TaskChange]) -> None:
@@ -83,22 +94,88 @@ class SpecSource:
             StateError: the file can't be read or written; nothing was changed.
             LockTimeoutError: another writer kept the lock; nothing was changed.
         """
-        self._repository.update(lambda file: _changed(file, changes))
+        if not (len(changes) == 1 and self._apply_in_place(changes[0])):
+            self._repository.update(lambda file: _changed(file, changes))
 
-    def _load(self, signature: tuple[int, ...]) -> Spec:
+    def _current(self, *, fresh: bool = False) -> _Reading:
+        """Return what the file says now; it is parsed again only when its bytes changed."""
+        path, known = self._repository.path, self._reading
         try:
-            file = self._repository.load()
+            signature = _signature(path)
+            if known is not None and not fresh and known.still_holds(signature):
+                return known
+            read_at = time.time_ns()
+            content = _read_regular(path)
+        except OSError as error:
+            raise _missing(path, error) from error
+        if known is not None and content == known.content and known.signature[0] == signature[0]:
+            reading = replace(known, signature=signature, read_at_ns=read_at)
+        else:
+            reading = self._parse(content, signature, read_at)
+        self._reading = reading
+        return reading
+
+    def _apply_in_place(self, change: TaskChange) -> bool:
+        """Change one status where the layout allows it; False leaves it to the repository."""
+        with locked(self._repository.lock_path, self._lock_timeout):
+            reading = self._current(fresh=True)
+            if reading.updated_on != self._repository.today() or not self._is_plain(reading):
+                return False
+            if change.task_id not in reading.spec.tasks:
+                return True
+            content = splice.with_status(reading.content, change.task_id, change.status)
+            if content is None:
+                return False
+            write_atomic(self._repository.path, content)
+            self._remember(reading, change, content)
+        return True
+
+    def _is_plain(self, reading: _Reading) -> bool:
+        if reading.plain is not None:
+            return reading.plain
+        plain = splice.is_plain(reading.content, reading.all_ids)
+        self._reading = replace(reading, plain=plain)
+        return plain
+
+    def _remember(self, reading: _Reading, change: TaskChange, content: bytes) -> None:
+        """Keep what was written as read: with the lock held, nobody else wrote it."""
+        signature = _signature(self._repository.path)
+        spec = reading.spec.with_status(
+            change.task_id, change.status, mtime=signature[0] / 1e9, size=signature[2]
+        )
+        self._reading = replace(
+            reading,
+            signature=signature,
+            read_at_ns=time.time_ns(),
+            content=content,
+            spec=spec,
+            plain=True,
+        )
+
+    def _parse(self, content: bytes, signature: tuple[int, ...], read_at: int) -> _Reading:
+        path = self._repository.path
+        if len(content) > MAX_FILE_BYTES:
+            raise SpecUnreadableError(f"{path} has {len(content)} bytes, far too many.")
+        try:
+            file = self._decode(content)
         except StateError as error:
             raise SpecUnreadableError(error.message, hint=error.hint) from error
-        if file is None:
-            raise _missing(self._repository.path, None)
-        return build_spec(
+        spec = build_spec(
             file,
             title=self._workspace.resolve().name,
             mtime=signature[0] / 1e9,
             size=signature[2],
             common_verification=self._common,
         )
+        ids = tuple(deliverable.id for deliverable in file.deliverables)
+        return _Reading(signature, read_at, content, spec, file.updated_at, ids)
+
+    def _decode(self, content: bytes) -> StatusFile:
+        raw, text = parse_object(self._repository.path, content)
+        try:
+            return decode(raw, derived_spec_id=derive_spec_id(self._workspace))
+        except InvalidValueError as error:
+            raise corrupt_value(self._repository.path, text, error) from error
 
 
 def build_spec(
@@ -156,6 +233,15 @@ def _changed(file: StatusFile, changes: Sequence[TaskChange]) -> StatusFile:
 def _signature(path: Path) -> tuple[int, ...]:
     found = os.stat(path)  # noqa: PTH116 - Path.stat costs three times as much, on every step
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+
+
+def _read_regular(path: Path) -> bytes:
+    """Return the content of a regular file; a pipe must not make us wait. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return file.read(MAX_FILE_BYTES + 1)
 
 
 def _missing(path: Path, error: OSError | None) -> SpecUnreadableError:

@@ -8,7 +8,7 @@ their own. Titles, criteria and the text of commands are not (seed 000 «Spec In
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +70,21 @@ class Spec:
     @cached_property
     def structure_hash(self) -> str:
         return hash_structure(self.structure.phases)
+
+    def with_status(self, task_id: str, status: TaskStatus, mtime: float, size: int) -> "Spec":
+        """Return this spec after its file changed in one deliverable's status and nothing else.
+
+        What is known about the structure is kept: a status is no part of it.
+        """
+        phase_id = self.tasks[task_id].phase_id
+        phases = tuple(
+            _with_task_status(phase, task_id, status) if phase.id == phase_id else phase
+            for phase in self.phases
+        )
+        changed = replace(self, phases=phases, mtime=mtime, size=size)
+        known = {k: v for k, v in self.__dict__.items() if k in ("structure", "structure_hash")}
+        changed.__dict__.update(known)
+        return changed
 
     @cached_property
     def _by_id(self) -> Mapping[str, SpecPhase]:
@@ -148,6 +163,11 @@ def diff_structures(old: WorkflowStructure, new: WorkflowStructure) -> Structure
         ),
         retyped=(*_retyped(old_phases, new_phases), *_retyped_tasks(old, new)),
     )
+
+
+def _with_task_status(phase: SpecPhase, task_id: str, status: TaskStatus) -> SpecPhase:
+    tasks = tuple(replace(t, status=status) if t.id == task_id else t for t in phase.tasks)
+    return replace(phase, tasks=tasks)
 
 
 def _shape(phase: SpecPhase) -> PhaseShape:

@@ -75,11 +75,7 @@ class SessionStore:
         Needs the session's lock. Raises StateWriteError: nothing has changed then.
         """
         self.files.write(state)
-        warnings = settle(state.outbox, self.journal(state.id), self._source).warnings
-        if state.status.is_terminal:
-            with contextlib.suppress(RunnerError):  # a stale entry harms nobody
-                self.index.remove(state.spec_id, state.id)
-        return warnings
+        return settle(state.outbox, self.journal(state.id), self._source).warnings
 
     def heal(self, session_id: str) -> None:
         """Finish a transition that a crash cut short, for those who only read.
