@@ -145,6 +145,36 @@ def test_a_spec_with_everything_skipped_does_not_complete() -> None:
     assert caller.state.pause_reason == "blocked"
 
 
+def test_a_spec_with_something_skipped_needs_a_person_at_its_end() -> None:
+    caller = Caller(make_spec({"p1": ["A", "B"]}))
+    caller.next()
+    caller.next(caller.report("skipped"))
+    caller.succeed()
+    caller.succeed()
+    assert caller.state.pause_reason == "blocked"
+    assert caller.data["details"]["skipped_task_ids"] == ["A"]
+
+
+def test_blocking_what_was_skipped_lets_the_spec_complete() -> None:
+    caller = Caller(make_spec({"p1": ["A", "B"]}))
+    caller.next()
+    caller.next(caller.report("skipped"))
+    caller.succeed()
+    caller.spec = make_spec({"p1": ["A", "B"]}, blocked=["A"], passed=["B"])
+    assert caller.succeed_until("complete_spec")["type"] == "complete_spec"
+
+
+def test_a_blocked_task_that_was_skipped_comes_back_when_it_is_unblocked() -> None:
+    caller = Caller(make_spec({"p1": ["A", "B"]}))
+    caller.next()
+    caller.spec = make_spec({"p1": ["A", "B"]}, blocked=["A"])
+    caller.next(caller.report("skipped"))
+    caller.spec = make_spec({"p1": ["A", "B"]})
+    step = caller.succeed()
+    assert step is not None
+    assert step["task_id"] == "A"
+
+
 def test_a_blocked_deliverable_cannot_be_reported_as_done() -> None:
     caller = Caller(make_spec({"p1": ["A"]}))
     caller.next()

@@ -433,3 +433,18 @@ def test_a_project_that_cannot_be_written_keeps_its_state_with_the_user(
     folder = tmp_path / "demo"
     write_status(folder, {"p1": ["A-001"]})
     assert Layout.of(folder).root.is_relative_to(tmp_path / "state")
+
+
+def test_maintenance_persists_what_readers_only_derived(client: Client) -> None:
+    client.start()
+    client.clock.wait(minutes=6)
+    assert client.plane.maintain() == {"paused": 1, "removed": 0}
+    assert client.state()["pause_reason"] == "heartbeat_stale"
+    assert client.plane.maintain() == {"paused": 0, "removed": 0}
+
+
+def test_maintenance_leaves_a_working_session_alone(client: Client) -> None:
+    client.start()
+    before = client.session_file().read_bytes()
+    assert client.plane.maintain() == {"paused": 0, "removed": 0}
+    assert client.session_file().read_bytes() == before

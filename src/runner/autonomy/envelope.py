@@ -67,6 +67,14 @@ def failure(error: RunnerError, *, request_id: str) -> Envelope:
     }
 
 
+def unavailable(error: OSError) -> RefusedError:
+    """Return the refusal for what the system did not let us do."""
+    what = error.filename if isinstance(error.filename, str) else "The workspace's state"
+    return RefusedError(
+        ErrorCode.STATE_UNWRITABLE, f"{what} can't be used: {error.strerror or error}."
+    )
+
+
 def code_of(error: RunnerError) -> ErrorCode:
     """Return the code that an error is presented with."""
     if isinstance(error, RefusedError):

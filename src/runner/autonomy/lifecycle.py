@@ -1,5 +1,6 @@
 """start, status, pause, resume, rebase, end and reset (seed 000 «session»)."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,10 +16,12 @@ from runner.autonomy.core import (
 from runner.autonomy.engine.lifecycle import (
     ResumeOptions,
     end_session,
+    pause_if_stale,
     pause_session,
     require_status,
     resume_session,
 )
+from runner.autonomy.engine.pausing import stale_reason
 from runner.autonomy.engine.rebasing import rebase_session
 from runner.autonomy.engine.starting import StartOptions, start_session
 from runner.autonomy.engine.transition import Transition
@@ -119,6 +122,26 @@ class LifecycleCommands:
                 store.index.remove(spec_id, session_id)
         data = {"session_id": session_id, "spec_id": spec_id, "reset": True}
         return Answer(data, warnings)
+
+    def sweep(self) -> dict[str, int]:
+        """Pause what has gone stale and remove what has expired; for long-lived servers.
+
+        Sessions that somebody works on are left to them.
+        """
+        paused = 0
+        for session_id in self._core.store.index.read().values():
+            with contextlib.suppress(RunnerError):
+                paused += self._pause_if_stale(session_id)
+        return {"paused": paused, "removed": self._core.store.collect_garbage(self._core.clock())}
+
+    def _pause_if_stale(self, session_id: str) -> bool:
+        state = self._core.store.files.read(session_id)
+        if state is None or stale_reason(state, self._core.clock()) is None:
+            return False
+        with self._core.hold(SessionParams(session_id=session_id)) as held:
+            transition = pause_if_stale(held.state, self._core.env())
+            self._core.commit(held, transition)
+            return transition.changed
 
     def _startable_spec(self, spec_id: str | None) -> Spec:
         spec, problem = self._core.read_spec(fresh=True)

@@ -13,7 +13,7 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.enums import GatePolicy
-from runner.autonomy.envelope import Envelope, failure, success
+from runner.autonomy.envelope import Envelope, failure, success, unavailable
 from runner.autonomy.hotpath import HotPath
 from runner.autonomy.inputs import Input
 from runner.autonomy.lifecycle import LifecycleCommands
@@ -106,7 +106,8 @@ class ControlPlane:
             key=lambda: self._key,
             defaults=defaults,
         )
-        self.commands = _commands(self.core)
+        self._sessions = LifecycleCommands(self.core)
+        self.commands = _commands(self.core, self._sessions)
 
     def call(self, group: str, command: str, **params: Any) -> Envelope:
         """Run a command and return its envelope; deliberate errors become refusals.
@@ -121,12 +122,21 @@ class ControlPlane:
             answer = self._run(group, command, params)
         except RunnerError as error:
             return failure(error, request_id=request_id)
+        except OSError as error:
+            return failure(unavailable(error), request_id=request_id)
         return success(
             answer.data,
             request_id=request_id,
             warnings=answer.warnings,
             pagination=answer.pagination,
         )
+
+    def maintain(self) -> dict[str, int]:
+        """Do what a long-lived server does every few hours: persist staleness, collect garbage.
+
+        Returns how many sessions were `paused` and `removed`.
+        """
+        return self._sessions.sweep()
 
     def _run(self, group: str, command: str, params: Mapping[str, Any]) -> Answer:
         known = self.commands.get((group, command))
@@ -143,10 +153,9 @@ class ControlPlane:
         return load_key(self._key_directory or user_state_directory())
 
 
-def _commands(core: Core) -> Mapping[tuple[str, str], Command]:
+def _commands(core: Core, sessions: LifecycleCommands) -> Mapping[tuple[str, str], Command]:
     """The dispatch table. No command's validation is written anywhere else."""
-    sessions, steps = LifecycleCommands(core), HotPath(core)
-    lists, reviews = Listing(core), Reviewing(core)
+    steps, lists, reviews = HotPath(core), Listing(core), Reviewing(core)
     return {
         ("session", "start"): Command(StartParams, sessions.start),
         ("session", "status"): Command(SessionParams, sessions.status),

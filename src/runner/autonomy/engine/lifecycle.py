@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.pausing import heartbeat_is_fresh, stale_reason, step_is_fresh
-from runner.autonomy.engine.transition import Transition, answer, conclude, paused, seal
+from runner.autonomy.engine.transition import Transition, answer, paused, seal
 from runner.autonomy.engine.turn import Draft, Env, Pause, Turn
 from runner.autonomy.enums import (
     EntryType,
@@ -131,14 +131,9 @@ def beat(state: SessionState, heartbeat: Heartbeat, env: Env) -> Transition:
     """
     if state.status not in (SessionStatus.RUNNING, SessionStatus.PAUSED):
         return Transition(state, answer(state, None), changed=False)
-    turn = Turn(state=state, spec=None, env=env)
-    if state.status is SessionStatus.RUNNING:
-        for rule in (heartbeat_is_fresh, step_is_fresh):
-            result = rule(turn)
-            if isinstance(result, Pause):
-                return _without_response(
-                    conclude(turn, result, before=state, command="heartbeat"), state
-                )
+    stale = pause_if_stale(state, env)
+    if stale.changed:
+        return stale
     errors = max(state.counters.consecutive_errors + heartbeat.consecutive_error_delta, 0)
     usage = ContextUsage(
         context_usage_pct=heartbeat.context_usage_pct,
@@ -146,7 +141,18 @@ def beat(state: SessionState, heartbeat: Heartbeat, env: Env) -> Transition:
         last_heartbeat_at=env.now,
     )
     beaten = state.evolve(context=usage).with_counters(consecutive_errors=errors)
-    return finish(turn.to(beaten), {})
+    return finish(Turn(state=beaten, spec=None, env=env), {})
+
+
+def pause_if_stale(state: SessionState, env: Env) -> Transition:
+    """Pause a running session whose caller is silent; leave any other as it is."""
+    if state.status is SessionStatus.RUNNING:
+        turn = Turn(state=state, spec=None, env=env)
+        for rule in (heartbeat_is_fresh, step_is_fresh):
+            result = rule(turn)
+            if isinstance(result, Pause):
+                return finish(paused(turn, result), {})
+    return Transition(state, answer(state, None), changed=False)
 
 
 def require_status(state: SessionState, command: str, *allowed: SessionStatus) -> None:
@@ -169,12 +175,6 @@ def finish(turn: Turn, detail: dict[str, Any]) -> Transition:
     """Make a transition of a lifecycle command; the hot path's stored answer stays."""
     state = seal(turn.state, turn.env, turn.drafts, turn.changes)
     return Transition(state, answer(state, None), detail=detail)
-
-
-def _without_response(transition: Transition, before: SessionState) -> Transition:
-    """Keep the answer that an identical report is to get, whatever a heartbeat did since."""
-    state = transition.state.evolve(last_response=before.last_response)
-    return Transition(state, transition.data)
 
 
 def _require_resumable(state: SessionState, options: ResumeOptions, env: Env) -> None:

@@ -140,12 +140,15 @@ def task_is_implemented(turn: Turn) -> Turn | Stop:
 
 
 def work_is_complete(turn: Turn) -> Turn | Stop:
-    """Rule 17: nothing is left, and something was achieved. Otherwise the next phase opens."""
+    """Rule 17: the next phase opens; after the last, everything achievable must have passed.
+
+    A skipped deliverable was passed over, not achieved: a person decides what becomes of it.
+    """
     following = turn.known_progress.first_open(turn.state)
     if following is not None:
         state = close_timing(turn.state, turn)
         return replace(turn, state=enter_phase(state, following.id, turn), crossed=True)
-    if turn.known_progress.completed_any:
+    if turn.known_progress.completed_any and not turn.known_progress.left_out:
         return Complete()
     return _nothing_to_do(turn)
 
@@ -193,10 +196,10 @@ def _nothing_to_do(turn: Turn) -> Pause:
     progress = turn.known_progress
     return Pause(
         PauseReason.BLOCKED,
-        "No deliverable is completed and none can be worked on.",
+        "Nothing is left to work on, but not every deliverable has passed.",
         {
             "blocked_task_ids": [task.id for task in progress.blocked],
-            "skipped_task_ids": sorted(progress.skipped),
+            "skipped_task_ids": [task.id for task in progress.left_out],
         },
     )
 

@@ -55,6 +55,15 @@ class Progress:
         )
 
     @property
+    def left_out(self) -> tuple[SpecTask, ...]:
+        """The deliverables that a caller skipped and nobody passed or blocked since."""
+        return tuple(
+            task
+            for task in self.spec.tasks.values()
+            if task.id in self.skipped and task.status is TaskStatus.PENDING
+        )
+
+    @property
     def completed_any(self) -> bool:
         """Whether at least one deliverable of the spec is completed."""
         return any(task_id in self.done for task_id in self.spec.tasks)

@@ -71,11 +71,23 @@ def _record_task(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
         return failed.noting(_step_draft(report, step, "Task step failed"))
     state = turn.state.evolve(last_task_id=task_id, retry_task_id=None)
     if report.outcome is StepOutcome.SKIPPED:
-        skipped = turn.to(state.evolve(skipped_task_ids=(*state.skipped_task_ids, task_id)))
+        skipped = turn.to(_skip_task(turn, state, task_id))
         return skipped.noting(_step_draft(report, step, "Task step skipped"))
     _refuse_blocked(turn, task_id)
     done = turn.to(_complete_task(state, step, task_id)).marking(task_id, TaskStatus.PASSED)
     return done.noting(_step_draft(report, step, "Task step completed"))
+
+
+def _skip_task(turn: Turn, state: SessionState, task_id: str) -> SessionState:
+    """Leave the task out from now on; a blocked one is out anyway, until it is unblocked."""
+    if _is_blocked(turn, task_id):
+        return state
+    return state.evolve(skipped_task_ids=(*state.skipped_task_ids, task_id))
+
+
+def _is_blocked(turn: Turn, task_id: str) -> bool:
+    task = turn.spec.tasks.get(task_id) if turn.spec is not None else None
+    return task is not None and task.status is TaskStatus.BLOCKED
 
 
 def _complete_task(state: SessionState, step: IssuedStep, task_id: str) -> SessionState:
@@ -89,8 +101,7 @@ def _complete_task(state: SessionState, step: IssuedStep, task_id: str) -> Sessi
 
 
 def _refuse_blocked(turn: Turn, task_id: str) -> None:
-    task = turn.spec.tasks.get(task_id) if turn.spec is not None else None
-    if task is not None and task.status is TaskStatus.BLOCKED:
+    if _is_blocked(turn, task_id):
         raise RefusedError(
             ErrorCode.VALIDATION_ERROR,
             f"The deliverable {task_id} is blocked, so its step can't have succeeded.",
