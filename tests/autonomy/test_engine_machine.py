@@ -79,7 +79,7 @@ class EngineMachine(RuleBasedStateMachine):
         if step is None:
             self._attempt(self.caller.next)
         elif step.type is StepType.RUN_FIDELITY_GATE and outcome == "success":
-            self._attempt(lambda: self.caller.next(self.caller.review("pass")))
+            self.review("pass")
         else:
             self._attempt(lambda: self.caller.next(self.caller.report(outcome)))
         self._note(step, outcome)
@@ -117,7 +117,8 @@ class EngineMachine(RuleBasedStateMachine):
     def review(self, verdict: str) -> None:
         step = self.caller.state.last_step_issued
         if step is not None and step.type is StepType.RUN_FIDELITY_GATE:
-            self._attempt(lambda: self.caller.next(self.caller.review(verdict)))
+            report = self.caller.review(verdict)
+            self._attempt(lambda: self.caller.next(report))
 
     @rule()
     def next_without_report(self) -> None:
@@ -259,10 +260,8 @@ class EngineMachine(RuleBasedStateMachine):
         left = [
             t.id
             for t in spec.tasks.values()
-            if (t.id not in settled
-            and t.status is not TaskStatus.BLOCKED)
-            or (t.id in state.skipped_task_ids
-            and t.status is TaskStatus.PENDING)
+            if (t.id not in settled and t.status is not TaskStatus.BLOCKED)
+            or (t.id in state.skipped_task_ids and t.status is TaskStatus.PENDING)
         ]
         assert left == []
         assert state.completed_task_ids

@@ -106,6 +106,14 @@ class IssuedStep(Record):
     gate_attempt_id: str | None = None
 
 
+class ConsumedAction(Record):
+    """A protected change that a proof was used for; the digest is of its content."""
+
+    action: str
+    digest: str
+    consumed_at: AwareDatetime
+
+
 class StepProof(Record):
     """The stored half of a step's proof: a hash of the token, and which actions used it up."""
 
@@ -113,8 +121,7 @@ class StepProof(Record):
     step_id: str
     issued_at: AwareDatetime
     expires_at: AwareDatetime
-    consumed_at: AwareDatetime | None = None
-    consumed_actions: tuple[str, ...] = ()
+    consumed_actions: tuple[ConsumedAction, ...] = ()
 
 
 class GateFinding(Record):
