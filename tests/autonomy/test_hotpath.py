@@ -346,3 +346,12 @@ def test_a_workspace_that_others_read_shows_its_session(workspace: Path) -> None
     step = client.next()["next_step"]
     status = Client(workspace, client.clock).ok("session", "status")
     assert (status["last_step_id"], status["current_task_id"]) == (step["step_id"], "A-001")
+
+
+def test_another_spec_in_the_same_place_fails_the_session(client: Client) -> None:
+    client.start()
+    path = client.workspace / ".runner" / "status.json"
+    text = path.read_text(encoding="utf-8").replace('"demo"', '"other"')
+    path.write_text(text, encoding="utf-8")
+    data = client.next()
+    assert (data["failure_reason"], data["next_step"]) == ("spec_not_found", None)

@@ -448,3 +448,9 @@ def test_maintenance_leaves_a_working_session_alone(client: Client) -> None:
     before = client.session_file().read_bytes()
     assert client.plane.maintain() == {"paused": 0, "removed": 0}
     assert client.session_file().read_bytes() == before
+
+
+def test_starting_keeps_the_state_out_of_commits(client: Client) -> None:
+    client.start()
+    ignored = (client.workspace / ".runner/.gitignore").read_text(encoding="utf-8")
+    assert "autonomy/" in ignored

@@ -115,12 +115,22 @@ class Core:
             held.warnings = list(self.store.commit(transition.state))
         held.state = transition.state
 
-    def read_spec(self, *, fresh: bool = False) -> tuple[Spec | None, str | None]:
-        """Return the spec, or None and the reason why it can't be read."""
+    def read_spec(
+        self, spec_id: str | None = None, *, fresh: bool = False
+    ) -> tuple[Spec | None, str | None]:
+        """Return the spec, or None and the reason why there is none.
+
+        Args:
+            spec_id: the only spec that will do; None for whichever the workspace has.
+            fresh: read it although nothing seems to have changed.
+        """
         try:
-            return self.source.read(fresh=fresh), None
+            spec = self.source.read(fresh=fresh)
         except SpecUnreadableError as error:
             return None, str(error)
+        if spec_id not in (None, spec.spec_id):
+            return None, f"The workspace now has another spec, {spec.spec_id}, not {spec_id}."
+        return spec, None
 
     def _is_live(self, session_id: str) -> bool:
         try:

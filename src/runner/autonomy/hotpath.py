@@ -43,7 +43,7 @@ class HotPath:
                 stored = repeated_answer(held.state, "report")
                 if stored is not None:
                     return self._answer(held, stored.data)
-            spec, _ = self._core.read_spec()
+            spec, _ = self._core.read_spec(held.state.spec_id)
             transition = record_report(held.state, spec, report, self._core.env())
             self._core.commit(held, transition)
             return self._answer(held, transition.data)
@@ -74,11 +74,11 @@ class HotPath:
     def _advance(self, state: SessionState, report: StepReport | None) -> Transition:
         """Decide; when a phase is left, decide again on a spec that was read for it."""
         env = self._core.env()
-        spec, problem = self._core.read_spec()
+        spec, problem = self._core.read_spec(state.spec_id)
         transition = next_step(state, spec, report, env, spec_problem=problem)
         if not transition.crossed:
             return transition
-        spec, problem = self._core.read_spec(fresh=True)
+        spec, problem = self._core.read_spec(state.spec_id, fresh=True)
         return next_step(state, spec, report, env, spec_problem=problem)
 
     def _answer(self, held: Held, data: dict[str, Any]) -> Answer:

@@ -92,7 +92,7 @@ class LifecycleCommands:
         )
 
         def resumed(state: SessionState) -> Transition:
-            spec, _ = self._core.read_spec(fresh=True)
+            spec, _ = self._core.read_spec(state.spec_id, fresh=True)
             return resume_session(state, spec, options, self._core.env())
 
         return self._change(params, resumed, with_context=True, recover=params.force)
@@ -102,7 +102,7 @@ class LifecycleCommands:
 
         def rebased(state: SessionState) -> Transition:
             self._require_settled(state)
-            spec, problem = self._core.read_spec(fresh=True)
+            spec, problem = self._core.read_spec(state.spec_id, fresh=True)
             if spec is None:
                 raise RefusedError(ErrorCode.SPEC_NOT_FOUND, problem or "There is no spec.")
             return rebase_session(state, spec, force=params.force, env=self._core.env())
@@ -185,6 +185,7 @@ class LifecycleCommands:
 
     def _create(self, spec: Spec, params: StartParams) -> Held:
         env = self._core.env()
+        self._core.store.prepare()
         started = start_session(spec, start_options(self._core.defaults, params), env)
         held = Held(started.state)
         with self._core.store.session_lock(started.state.id):
@@ -215,7 +216,7 @@ class LifecycleCommands:
 
     def _context(self, state: SessionState, transition: Transition) -> dict[str, Any]:
         extra = {k: v for k, v in transition.detail.items() if k == "rebase_result"}
-        spec, _ = self._core.read_spec()
+        spec, _ = self._core.read_spec(state.spec_id)
         if spec is not None:
             last = transition.detail.get("last_pause_reason")
             extra["resume_context"] = resume_context(self._core, state, spec, last)
@@ -287,7 +288,7 @@ class LifecycleCommands:
         return next((spec for spec, session in entries if session == session_id), None)
 
     def _view(self, held: Held, *, created: bool | None = None) -> Answer:
-        spec, problem = self._core.read_spec()
+        spec, problem = self._core.read_spec(held.state.spec_id)
         data = session_view(held.state, spec, self._core.clock())
         if created is not None:
             data["created"] = created

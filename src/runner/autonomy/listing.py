@@ -1,6 +1,7 @@
 """session list, session events and the journal: what can be read page by page."""
 
 import os
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import SessionState
 from runner.autonomy.paging import decode_cursor, encode_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
+from runner.autonomy.spec.source import CLOCK_TICK_NS
 from runner.autonomy.views import failed_view, summary_view
 from runner.errors import StateCorruptError, StateError
 
@@ -90,6 +92,7 @@ class Listing:
         folder = self._core.store.layout.sessions
         if not folder.is_dir():
             return
+        read_at = time.time_ns()
         with os.scandir(folder) as entries:
             for entry in entries:
                 name, dot, suffix = entry.name.partition(".")
@@ -99,9 +102,11 @@ class Listing:
                 signature = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
                 cached = self._known.get(name)
                 row = cached[1] if cached and cached[0] == signature else self._read(name)
-                if row is not None:
+                if row is None:
+                    continue
+                if read_at - found.st_mtime_ns > CLOCK_TICK_NS:
                     known[name] = (signature, row)
-                    yield row
+                yield row
         self._known = known
 
     def _read(self, session_id: str) -> _Row | None:

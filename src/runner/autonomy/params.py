@@ -102,7 +102,7 @@ class ReportParams(SessionParams):
 
 
 class HeartbeatParams(SessionParams):
-    """`step heartbeat`."""
+    """`step heartbeat`. `last_completed_task_id` is taken and believed by nobody."""
 
     context_usage_pct: Percent
     estimated_tokens_used: Annotated[int, Field(ge=0)] | None = None

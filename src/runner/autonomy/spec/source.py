@@ -23,7 +23,7 @@ from runner.errors import StateError
 from runner.files import locked, write_atomic
 
 # Two writes within one tick of the file system's clock can look alike.
-_CLOCK_TICK_NS = 20_000_000
+CLOCK_TICK_NS = 20_000_000
 
 
 class SpecUnreadableError(StateError):
@@ -48,7 +48,7 @@ class _Reading:
     plain: bool | None = None
 
     def still_holds(self, signature: tuple[int, ...]) -> bool:
-        settled = self.read_at_ns - max(signature[:2]) > _CLOCK_TICK_NS
+        settled = self.read_at_ns - max(signature[:2]) > CLOCK_TICK_NS
         return settled and signature == self.signature
 
 

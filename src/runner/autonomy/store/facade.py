@@ -16,6 +16,7 @@ from runner.autonomy.store.journal import Journal
 from runner.autonomy.store.layout import Layout
 from runner.autonomy.store.outbox import settle
 from runner.autonomy.store.sessions import SessionFiles
+from runner.deliverables.workspace import ensure_state_directory
 from runner.errors import RunnerError, StateCorruptError
 from runner.files import locked
 
@@ -40,11 +41,21 @@ class SessionStore:
     def __init__(
         self, workspace: Path, source: SpecSource, lock_seconds: float = LOCK_SECONDS
     ) -> None:
+        self._workspace = workspace
         self.layout = Layout.of(workspace)
         self.files = SessionFiles(self.layout)
         self.index = ActiveIndex(self.layout, self._rebuild_index, lock_seconds)
         self._source = source
         self._lock_seconds = lock_seconds
+
+    def prepare(self) -> None:
+        """Make the project's state folder, which keeps itself out of the user's commits.
+
+        Raises:
+            StateWriteError: it can't be made, or it is a link that leads out of the project.
+        """
+        if self.layout.root.is_relative_to(self._workspace):
+            ensure_state_directory(self._workspace)
 
     @contextmanager
     def spec_lock(self, spec_id: str) -> Iterator[None]:
