@@ -97,6 +97,7 @@ def test_a_late_heartbeat_pauses_instead_of_counting() -> None:
     caller.heartbeat()
     assert caller.state.pause_reason == "heartbeat_stale"
     assert caller.state.context.last_heartbeat_at is None
+    assert caller.data["details"]["pause_trigger"] == "HEARTBEAT_STALE"
 
 
 def test_a_step_reported_too_late_counts_and_pauses() -> None:

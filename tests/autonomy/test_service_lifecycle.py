@@ -372,9 +372,12 @@ def test_garbage_collection_leaves_a_held_lock_alone(workspace: Path) -> None:
 def test_leftovers_of_killed_writers_go_with_the_next_start(client: Client) -> None:
     client.start()
     leftover = client.session_file().with_name(f".{client.session_id}.json.{'0' * 16}.tmp")
-    leftover.write_text("half", encoding="utf-8")
+    other = client.workspace / f".runner/.status.json.{'0' * 16}.tmp"
+    for path in (leftover, other):
+        path.write_text("half", encoding="utf-8")
     client.start(force=True)
     assert not leftover.exists()
+    assert not other.exists()
 
 
 def test_a_lost_index_is_built_again(client: Client) -> None:

@@ -112,7 +112,7 @@ def _kill_storm(tmp_path: Path, rounds: int) -> None:
             client = _workspace(tmp_path, f"w{number + 1}", 60)
             acknowledged = set()
     client.start(force=True)
-    leftovers = [p.name for p in client.workspace.rglob("*.tmp") if "status" not in p.name]
+    leftovers = [p.name for p in client.workspace.rglob("*.tmp")]
     assert leftovers == []
 
 

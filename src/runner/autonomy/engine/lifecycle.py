@@ -1,6 +1,6 @@
 """Pause, resume, end and heartbeat, as pure transitions (seed 000 «State Transitions»)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
@@ -151,7 +151,8 @@ def pause_if_stale(state: SessionState, env: Env) -> Transition:
         for rule in (heartbeat_is_fresh, step_is_fresh):
             result = rule(turn)
             if isinstance(result, Pause):
-                return finish(paused(turn, result), {})
+                pausing = finish(paused(turn, result), {})
+                return replace(pausing, data=answer(pausing.state, None, result.details))
     return Transition(state, answer(state, None), changed=False)
 
 

@@ -1,5 +1,6 @@
 """Where the spec comes from: `status.json`, read only when it has changed."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -19,7 +20,7 @@ from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.repository import MAX_FILE_BYTES, StatusRepository
 from runner.deliverables.transitions import set_status
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.errors import StateError
+from runner.errors import RunnerError, StateError
 from runner.files import locked, write_atomic
 
 # Two writes within one tick of the file system's clock can look alike.
@@ -96,6 +97,13 @@ class SpecSource:
         """
         if not (len(changes) == 1 and self._apply_in_place(changes[0])):
             self._repository.update(lambda file: _changed(file, changes))
+
+    def sweep_leftovers(self) -> None:
+        """Remove what killed writers of `status.json` left, unless one is at work. Never raises."""
+        path = self._repository.path
+        with contextlib.suppress(RunnerError, OSError), locked(self._repository.lock_path, 0.0):
+            for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+                leftover.unlink(missing_ok=True)
 
     def _current(self, *, fresh: bool = False) -> _Reading:
         """Return what the file says now; it is parsed again only when its bytes changed."""

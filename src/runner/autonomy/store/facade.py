@@ -107,6 +107,7 @@ class SessionStore:
 
     def collect_garbage(self, now: datetime) -> int:
         """Remove expired sessions and leftovers; return how many sessions that were."""
+        self._source.sweep_leftovers()
         return Collector(self.layout, self.files, self.index).collect(now)
 
     def _rebuild_index(self) -> dict[str, str]:
