@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.enums import GatePolicy, SessionStatus, Verdict
+from runner.autonomy.enums import GatePolicy, SessionStatus, TaskStatus, Verdict
 from runner.autonomy.inputs import Input, ShortText, StepReport
 
 Minutes = Annotated[int, Field(ge=1, le=100_000)]
@@ -135,6 +135,34 @@ class JournalAddParams(SessionParams):
 
     title: Annotated[str, Field(min_length=1, max_length=200)]
     content: Annotated[str, Field(max_length=20_000)] = ""
+
+
+class TaskListParams(Input):
+    """`task list`."""
+
+    status: TaskStatus | None = None
+    phase_id: ShortText | None = None
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 100
+
+
+class TaskParams(Input):
+    """`task prepare`."""
+
+    task_id: ShortText
+
+
+class TaskMutationParams(TaskParams):
+    """`task start`, `complete`, `block` and `unblock`; a live session wants the step's proof."""
+
+    session_id: ShortText | None = None
+    autonomy_step_proof: ShortText | None = None
+    reason: Reason | None = None
+
+
+class TaskStatusParams(TaskMutationParams):
+    """`task update-status`."""
+
+    status: TaskStatus
 
 
 P = TypeVar("P", bound=Input)

@@ -11,6 +11,7 @@ from ulid import ULID
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core
+from runner.autonomy.engine.mutations import TaskAction
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.enums import GatePolicy
 from runner.autonomy.envelope import Envelope, failure, success, unavailable
@@ -33,6 +34,10 @@ from runner.autonomy.params import (
     ResumeParams,
     SessionParams,
     StartParams,
+    TaskListParams,
+    TaskMutationParams,
+    TaskParams,
+    TaskStatusParams,
     parse,
 )
 from runner.autonomy.reviewing import Reviewing
@@ -40,6 +45,7 @@ from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.facade import LOCK_SECONDS, SessionStore
 from runner.autonomy.store.layout import user_state_directory
 from runner.autonomy.store.secret import load_key
+from runner.autonomy.tasks import Tasks
 from runner.errors import RunnerError
 
 
@@ -113,7 +119,7 @@ class ControlPlane:
         """Run a command and return its envelope; deliberate errors become refusals.
 
         Args:
-            group: `session`, `step`, `review` or `journal`.
+            group: `session`, `step`, `review`, `task` or `journal`.
             command: e.g. `start`, `next`.
             params: what the command takes, as JSON values; see `params`.
         """
@@ -155,7 +161,8 @@ class ControlPlane:
 
 def _commands(core: Core, sessions: LifecycleCommands) -> Mapping[tuple[str, str], Command]:
     """The dispatch table. No command's validation is written anywhere else."""
-    steps, lists, reviews = HotPath(core), Listing(core), Reviewing(core)
+    steps, lists = HotPath(core), Listing(core)
+    reviews, tasks = Reviewing(core), Tasks(core)
     return {
         ("session", "start"): Command(StartParams, sessions.start),
         ("session", "status"): Command(SessionParams, sessions.status),
@@ -171,6 +178,13 @@ def _commands(core: Core, sessions: LifecycleCommands) -> Mapping[tuple[str, str
         ("step", "replay"): Command(SessionParams, steps.replay),
         ("step", "heartbeat"): Command(HeartbeatParams, steps.heartbeat),
         ("review", "gate"): Command(GateParams, reviews.gate),
+        ("task", "list"): Command(TaskListParams, tasks.list),
+        ("task", "prepare"): Command(TaskParams, tasks.prepare),
+        ("task", "start"): Command(TaskMutationParams, tasks.command(TaskAction.START)),
+        ("task", "complete"): Command(TaskMutationParams, tasks.command(TaskAction.COMPLETE)),
+        ("task", "block"): Command(TaskMutationParams, tasks.command(TaskAction.BLOCK)),
+        ("task", "unblock"): Command(TaskMutationParams, tasks.command(TaskAction.UNBLOCK)),
+        ("task", "update-status"): Command(TaskStatusParams, tasks.update_status),
         ("journal", "list"): Command(EventsParams, lists.events),
         ("journal", "add"): Command(JournalAddParams, lists.add),
     }

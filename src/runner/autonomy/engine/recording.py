@@ -74,7 +74,7 @@ def _record_task(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
         skipped = turn.to(_skip_task(turn, state, task_id))
         return skipped.noting(_step_draft(report, step, "Task step skipped"))
     _refuse_blocked(turn, task_id)
-    done = turn.to(_complete_task(state, step, task_id)).marking(task_id, TaskStatus.PASSED)
+    done = turn.to(complete_task(state, step.phase_id, task_id)).marking(task_id, TaskStatus.PASSED)
     return done.noting(_step_draft(report, step, "Task step completed"))
 
 
@@ -90,14 +90,15 @@ def _is_blocked(turn: Turn, task_id: str) -> bool:
     return task is not None and task.status is TaskStatus.BLOCKED
 
 
-def _complete_task(state: SessionState, step: IssuedStep, task_id: str) -> SessionState:
+def complete_task(state: SessionState, phase_id: str, task_id: str) -> SessionState:
+    """Count the deliverable as completed; its phase is to be judged anew."""
     counters = state.counters
     state = state.evolve(completed_task_ids=(*state.completed_task_ids, task_id)).with_counters(
         tasks_completed=counters.tasks_completed + 1,
         tasks_since_resume=counters.tasks_since_resume + 1,
         consecutive_errors=0,
     )
-    return reopen_gate(state, step.phase_id)
+    return reopen_gate(state, phase_id)
 
 
 def _refuse_blocked(turn: Turn, task_id: str) -> None:

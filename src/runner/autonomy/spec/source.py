@@ -98,6 +98,15 @@ class SpecSource:
         if not (len(changes) == 1 and self._apply_in_place(changes[0])):
             self._repository.update(lambda file: _changed(file, changes))
 
+    def acceptance_criteria(self, task_id: str) -> tuple[str, ...]:
+        """Return the criteria of a deliverable, none when it is not there.
+
+        Raises:
+            SpecUnreadableError: there is no spec, or it is damaged.
+        """
+        found = self._file(self._current().content).find(task_id)
+        return found.acceptance_criteria if found is not None else ()
+
     def sweep_leftovers(self) -> None:
         """Remove what killed writers of `status.json` left, unless one is at work. Never raises."""
         path = self._repository.path
@@ -161,13 +170,7 @@ class SpecSource:
         )
 
     def _parse(self, content: bytes, signature: tuple[int, ...], read_at: int) -> _Reading:
-        path = self._repository.path
-        if len(content) > MAX_FILE_BYTES:
-            raise SpecUnreadableError(f"{path} has {len(content)} bytes, far too many.")
-        try:
-            file = self._decode(content)
-        except StateError as error:
-            raise SpecUnreadableError(error.message, hint=error.hint) from error
+        file = self._file(content)
         spec = build_spec(
             file,
             title=self._workspace.resolve().name,
@@ -177,6 +180,14 @@ class SpecSource:
         )
         ids = tuple(deliverable.id for deliverable in file.deliverables)
         return _Reading(signature, read_at, content, spec, file.updated_at, ids)
+
+    def _file(self, content: bytes) -> StatusFile:
+        if len(content) > MAX_FILE_BYTES:
+            raise SpecUnreadableError(f"{self._repository.path} is far too large.")
+        try:
+            return self._decode(content)
+        except StateError as error:
+            raise SpecUnreadableError(error.message, hint=error.hint) from error
 
     def _decode(self, content: bytes) -> StatusFile:
         raw, text = parse_object(self._repository.path, content)
