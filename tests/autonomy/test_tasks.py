@@ -120,3 +120,28 @@ def test_after_the_end_statuses_are_free_again(working: Client) -> None:
     working.ok("session", "end")
     working.ok("task", "complete", task_id="B-001")
     assert statuses(working.workspace)["B-001"] == "passed"
+
+
+def test_an_old_session_opens_no_way_around_the_lock(client: Client) -> None:
+    old = client.start()["session_id"]
+    client.start(force=True)
+    code = client.refused("task", "complete", task_id="A-001", session_id=old)
+    assert code == "VALIDATION_ERROR"
+
+
+def _empty_the_index(client: Client) -> None:
+    index = client.workspace / ".runner/autonomy/index/spec_active_index.json"
+    index.write_text('{"_schema_version": 1, "active": {}}', encoding="utf-8")
+
+
+def test_a_deleted_index_entry_opens_no_way_around_the_lock(working: Client) -> None:
+    _empty_the_index(working)
+    assert working.refused("task", "complete", task_id="A-001") == "STEP_PROOF_REQUIRED"
+    assert working.refused("session", "start") == "SPEC_SESSION_EXISTS"
+
+
+def test_a_damaged_session_of_nobody_knows_which_spec_fails_closed(working: Client) -> None:
+    _empty_the_index(working)
+    working.session_file().write_text("{", encoding="utf-8")
+    assert working.refused("task", "complete", task_id="A-001") == "SESSION_UNRECOVERABLE"
+    assert working.refused("session", "start") == "SPEC_SESSION_EXISTS"

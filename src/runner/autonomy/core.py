@@ -109,6 +109,24 @@ class Core:
                 raise no_active_session()
             yield Held(loaded.state, list(loaded.warnings))
 
+    def live_session(self, spec_id: str) -> str | None:
+        """Return the session that holds the spec, whatever became of its index entry.
+
+        Looks into every session, so it is for what happens rarely and must not be fooled. A
+        damaged session counts as live, for its spec or, when nobody knows that, for any.
+        """
+        owners = {session: spec for spec, session in self.store.index.read().items()}
+        for session_id in sorted(self.store.files.ids()):
+            try:
+                state = self.store.files.read(session_id)
+            except (StateCorruptError, MigrationError):
+                if owners.get(session_id, spec_id) == spec_id:
+                    return session_id
+                continue
+            if state and state.spec_id == spec_id and not state.status.is_terminal:
+                return session_id
+        return None
+
     def commit(self, held: Held, transition: Transition) -> None:
         """Write what a transition made of a held session, if it made anything of it."""
         if transition.changed:

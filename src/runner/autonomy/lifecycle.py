@@ -164,7 +164,7 @@ class LifecycleCommands:
 
     def _existing(self, spec_id: str, params: StartParams) -> SessionState | None:
         """Return the session that this start already made; end the live one under force."""
-        session_id = self._core.store.index.read().get(spec_id)
+        session_id = self._core.live_session(spec_id)
         if session_id is None:
             return None
         try:

@@ -68,17 +68,17 @@ class Tasks:
     def _mutate(
         self, action: TaskAction, status: TaskStatus | None, params: TaskMutationParams
     ) -> Answer:
-        task = _find(self._spec(), params.task_id)
+        spec = self._spec()
+        task = _find(spec, params.task_id)
         _require_legal(task, status)
         mutation = Mutation(action, task.id, {"status": status, "reason": params.reason})
-        lookup = SessionParams(session_id=params.session_id, spec_id=self._spec().spec_id)
-        try:
-            with self._core.hold(lookup) as held:
-                self._mutate_in_session(held, task, status, mutation, params)
-                return Answer(_changed(task, status, held.state), tuple(held.warnings))
-        except RefusedError as error:
-            if error.code is not ErrorCode.NO_ACTIVE_SESSION:
-                raise
+        live = self._core.live_session(spec.spec_id)
+        _require_same_session(params.session_id, live)
+        if live is not None:
+            with self._core.hold(SessionParams(session_id=live)) as held:
+                if not held.state.status.is_terminal:
+                    self._mutate_in_session(held, task, status, mutation, params)
+                    return Answer(_changed(task, status, held.state), tuple(held.warnings))
         if status is not None:
             self._core.source.apply([TaskChange(task_id=task.id, status=status)])
         return Answer(_changed(task, status, None))
@@ -119,6 +119,16 @@ def _find(spec: Spec, task_id: str) -> SpecTask:
             details={"field": "task_id"},
         )
     return task
+
+
+def _require_same_session(named: str | None, live: str | None) -> None:
+    """The live session's lock counts, whichever session a caller would rather name."""
+    if named not in (None, live):
+        raise RefusedError(
+            ErrorCode.VALIDATION_ERROR,
+            "The named session is not the one that holds the spec.",
+            details={"field": "session_id", "live_session_id": live},
+        )
 
 
 def _require_legal(task: SpecTask, status: TaskStatus | None) -> None:

@@ -20,9 +20,13 @@ def user_state_directory() -> Path:
     return user_state_path(_APP)
 
 
+def is_session_id(text: str) -> bool:
+    return _SESSION_ID.fullmatch(text) is not None
+
+
 def check_session_id(session_id: str) -> str:
     """Return the id when it may name a file. Raises RefusedError otherwise."""
-    if _SESSION_ID.fullmatch(session_id):
+    if is_session_id(session_id):
         return session_id
     raise RefusedError(
         ErrorCode.VALIDATION_ERROR,

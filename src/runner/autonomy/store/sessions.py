@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from runner.autonomy.enums import SCHEMA_VERSION
 from runner.autonomy.migrations import MigrationError, migrate
 from runner.autonomy.models import SessionState
-from runner.autonomy.store.layout import Layout
+from runner.autonomy.store.layout import Layout, is_session_id
 from runner.errors import StateCorruptError, StateError
 from runner.files import write_atomic, write_error
 
@@ -65,7 +65,7 @@ class SessionFiles:
         if not self._layout.sessions.is_dir():
             return
         for path in self._layout.sessions.iterdir():
-            if path.suffix == ".json" and path.stem.startswith("auto_"):
+            if path.suffix == ".json" and is_session_id(path.stem):
                 yield path.stem
 
 
