@@ -16,7 +16,7 @@ ShortText = Annotated[str, Field(max_length=256)]
 class Input(BaseModel):
     """Base of what callers hand in: no unknown fields, no conversions but those JSON needs."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
 
 
 class CommandResult(Input):

@@ -29,7 +29,9 @@ Positive = Annotated[int, Field(ge=1)]
 class Record(BaseModel):
     """Base of everything that is stored: frozen, strict, no unknown fields."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", populate_by_name=True, defer_build=True
+    )
 
     def evolve(self, **changes: Any) -> Self:
         """Return a copy with `changes`, which must be valid: they are not checked again."""
