@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.autonomy.plane import statuses, write_status
 
@@ -33,6 +33,7 @@ def _dump(document: dict[str, Any]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+@settings(deadline=None)
 @given(ids=_IDS, data=st.data(), status=st.sampled_from(list(TaskStatus)))
 def test_exactly_the_one_status_changes(
     ids: list[str], data: st.DataObject, status: TaskStatus

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.autonomy.kit import make_spec
 
@@ -69,6 +69,7 @@ _PHASES = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(_PHASES, _PHASES)
 def test_the_hash_differs_exactly_when_the_diff_says_something(
     one: dict[str, list[str]], other: dict[str, list[str]]
