@@ -127,6 +127,11 @@ class Core:
                 return session_id
         return None
 
+    def spec_of(self, session_id: str) -> str | None:
+        """Return the spec that the index says a session is the live one of."""
+        entries = self.store.index.read().items()
+        return next((spec for spec, session in entries if session == session_id), None)
+
     def commit(self, held: Held, transition: Transition) -> None:
         """Write what a transition made of a held session, if it made anything of it."""
         if transition.changed:

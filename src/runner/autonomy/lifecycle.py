@@ -18,24 +18,22 @@ from runner.autonomy.engine.lifecycle import (
     end_session,
     pause_if_stale,
     pause_session,
-    require_status,
     resume_session,
 )
 from runner.autonomy.engine.pausing import stale_reason
 from runner.autonomy.engine.rebasing import rebase_session
 from runner.autonomy.engine.starting import StartOptions, start_session
 from runner.autonomy.engine.transition import Transition
-from runner.autonomy.enums import EntryType, SessionStatus
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.models import JournalEntry, Record, SessionState
+from runner.autonomy.models import Record, SessionState
 from runner.autonomy.params import (
     ReasonParams,
     RebaseParams,
-    ResetParams,
     ResumeParams,
     SessionParams,
     StartParams,
 )
+from runner.autonomy.recovery import Recovery
 from runner.autonomy.spec.structure import Spec
 from runner.autonomy.views import failed_view, resume_context, session_view
 from runner.errors import RunnerError, StateCorruptError
@@ -46,8 +44,9 @@ R = TypeVar("R", bound=Record)
 class LifecycleCommands:
     """The commands that begin, rest, wake and end sessions."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, recovery: Recovery) -> None:
         self._core = core
+        self._recovery = recovery
 
     def start(self, params: StartParams) -> Answer:
         """Start a session, or return the one that the same request started before."""
@@ -67,7 +66,7 @@ class LifecycleCommands:
         try:
             state = self._core.store.files.read(session_id)
         except (StateCorruptError, MigrationError) as error:
-            spec_id = self._spec_of(session_id)
+            spec_id = self._core.spec_of(session_id)
             return Answer(failed_view(session_id, spec_id, failure_reason(error), error.message))
         if state is None:
             raise not_found(session_id)
@@ -108,20 +107,6 @@ class LifecycleCommands:
             return rebase_session(state, spec, force=params.force, env=self._core.env())
 
         return self._change(params, rebased, with_context=True, recover=params.force)
-
-    def reset(self, params: ResetParams) -> Answer:
-        """Delete a failed session; the deliverables keep their status."""
-        session_id, store = params.session_id, self._core.store
-        if not store.files.exists(session_id):
-            raise not_found(session_id)
-        with store.session_lock(session_id):
-            spec_id = self._require_failed(session_id)
-            warnings = self._note_reset(session_id, spec_id, params.reason)
-            store.files.delete(session_id)
-            if spec_id is not None:
-                store.index.remove(spec_id, session_id)
-        data = {"session_id": session_id, "spec_id": spec_id, "reset": True}
-        return Answer(data, warnings)
 
     def sweep(self) -> dict[str, int]:
         """Pause what has gone stale and remove what has expired; for long-lived servers.
@@ -207,7 +192,7 @@ class LifecycleCommands:
                 self._core.commit(held, transition)
         except RefusedError as error:
             if recover and error.code is ErrorCode.SESSION_UNRECOVERABLE:
-                return self._recover(error.details["session_id"], error)
+                return self._recovered(error)
             raise
         answer = self._view(held)
         if with_context:
@@ -222,22 +207,8 @@ class LifecycleCommands:
             extra["resume_context"] = resume_context(self._core, state, spec, last)
         return extra
 
-    def _recover(self, session_id: str, error: RefusedError) -> Answer:
-        """Make a damaged session anew from the spec, with the defaults of `start`.
-
-        What it had reviewed is reviewed again. A newer schema is left alone: it is not damaged.
-        """
-        spec, _ = self._core.read_spec(fresh=True)
-        damaged = error.details.get("failure_reason") == "state_corrupt"
-        if spec is None or not damaged or self._spec_of(session_id) != spec.spec_id:
-            raise error
-        with self._core.store.session_lock(session_id):
-            written = self._core.store.journal(session_id).tail().seq
-            made = start_session(
-                spec, self._core.defaults, self._core.env(), session_id=session_id, after=written
-            )
-            held = Held(made.state)
-            self._core.commit(held, made)
+    def _recovered(self, error: RefusedError) -> Answer:
+        held, spec = self._recovery.remake(error.details["session_id"], error)
         answer = self._view(held)
         answer.data["resume_context"] = resume_context(
             self._core, held.state, spec, "state_corrupt"
@@ -252,40 +223,6 @@ class LifecycleCommands:
                 "A deliverable's status could not be written yet.",
                 details={"task_ids": [change.task_id for change in state.outbox.changes]},
             )
-
-    def _require_failed(self, session_id: str) -> str | None:
-        try:
-            state = self._core.store.files.read(session_id)
-        except (StateCorruptError, MigrationError):
-            return self._spec_of(session_id)
-        if state is None:
-            raise not_found(session_id)
-        require_status(state, "reset", SessionStatus.FAILED)
-        return state.spec_id
-
-    def _note_reset(
-        self, session_id: str, spec_id: str | None, reason: str | None
-    ) -> tuple[str, ...]:
-        journal = self._core.store.journal(session_id)
-        try:
-            entry = JournalEntry(
-                seq=journal.tail().seq + 1,
-                at=self._core.clock(),
-                session_id=session_id,
-                spec_id=spec_id or "unknown",
-                entry_type=EntryType.SESSION,
-                title="Session reset",
-                content=f"Session {session_id} reset. Reason: {reason or 'not provided'}",
-                data={"reason": reason},
-            )
-            journal.append([entry])
-        except (RunnerError, OSError) as error:
-            return (f"The reset could not be written to the journal: {error}",)
-        return ()
-
-    def _spec_of(self, session_id: str) -> str | None:
-        entries = self._core.store.index.read().items()
-        return next((spec for spec, session in entries if session == session_id), None)
 
     def _view(self, held: Held, *, created: bool | None = None) -> Answer:
         spec, problem = self._core.read_spec(held.state.spec_id)

@@ -40,6 +40,7 @@ from runner.autonomy.params import (
     TaskStatusParams,
     parse,
 )
+from runner.autonomy.recovery import Recovery
 from runner.autonomy.reviewing import Reviewing
 from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.facade import LOCK_SECONDS, SessionStore
@@ -112,8 +113,9 @@ class ControlPlane:
             key=lambda: self._key,
             defaults=defaults,
         )
-        self._sessions = LifecycleCommands(self.core)
-        self.commands = _commands(self.core, self._sessions)
+        recovery = Recovery(self.core)
+        self._sessions = LifecycleCommands(self.core, recovery)
+        self.commands = _commands(self.core, self._sessions, recovery)
 
     def call(self, group: str, command: str, **params: Any) -> Envelope:
         """Run a command and return its envelope; deliberate errors become refusals.
@@ -159,7 +161,9 @@ class ControlPlane:
         return load_key(self._key_directory or user_state_directory())
 
 
-def _commands(core: Core, sessions: LifecycleCommands) -> Mapping[tuple[str, str], Command]:
+def _commands(
+    core: Core, sessions: LifecycleCommands, recovery: Recovery
+) -> Mapping[tuple[str, str], Command]:
     """The dispatch table. No command's validation is written anywhere else."""
     steps, lists = HotPath(core), Listing(core)
     reviews, tasks = Reviewing(core), Tasks(core)
@@ -171,7 +175,7 @@ def _commands(core: Core, sessions: LifecycleCommands) -> Mapping[tuple[str, str
         ("session", "rebase"): Command(RebaseParams, sessions.rebase),
         ("session", "end"): Command(ReasonParams, sessions.end),
         ("session", "list"): Command(ListParams, lists.sessions),
-        ("session", "reset"): Command(ResetParams, sessions.reset),
+        ("session", "reset"): Command(ResetParams, recovery.reset),
         ("session", "events"): Command(EventsParams, lists.events),
         ("step", "next"): Command(NextParams, steps.next),
         ("step", "report"): Command(ReportParams, steps.report),
