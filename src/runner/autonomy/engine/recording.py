@@ -1,0 +1,262 @@
+"""Rule 3: what a report changes. One recorder per step type, in one table."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.engine.gates import check_evidence, policy_passes
+from runner.autonomy.engine.receipts import check_receipt
+from runner.autonomy.engine.turn import Draft, Stop, Turn
+from runner.autonomy.enums import (
+    EntryType,
+    GatePolicy,
+    GateStatus,
+    StepOutcome,
+    StepType,
+    TaskStatus,
+)
+from runner.autonomy.inputs import StepReport
+from runner.autonomy.models import (
+    ConsumedNonce,
+    GateEvidence,
+    IssuedStep,
+    ManualGateAck,
+    RecordedReport,
+    SessionState,
+)
+
+Recorder = Callable[[Turn, StepReport, IssuedStep], Turn]
+
+
+def record_outcome(turn: Turn) -> Turn | Stop:
+    """Rule 3: apply the report, retire the step and its proof, and note it in the journal."""
+    if turn.report is None or turn.answered is None:
+        return turn
+    recorded = RECORDERS[turn.answered.type](turn, turn.report, turn.answered)
+    return recorded.with_state(
+        last_step_issued=None,
+        pending_step_proof=None,
+        pending_gate_evidence=None,
+        report_exempt=False,
+        last_report=_remember(turn, turn.report),
+    )
+
+
+def reopen_gate(state: SessionState, phase_id: str) -> SessionState:
+    """Have the phase verified and reviewed again, as after new work in it."""
+    stopped = state.stopped_after_phase_id
+    state = state.evolve(stopped_after_phase_id=None if stopped == phase_id else stopped)
+    if phase_id not in state.phase_gates:
+        return state
+    if phase_id == state.active_phase_id:
+        state = state.with_counters(fidelity_review_cycles_in_active_phase=0)
+    return state.with_gate(
+        phase_id,
+        status=GateStatus.PENDING,
+        cycles=0,
+        remediated=False,
+        feedback_skipped=False,
+        acknowledged=False,
+        waiver_reason=None,
+        verified_at=None,
+        verification_skipped=False,
+    )
+
+
+def _record_task(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+    task_id = step.task_id or ""
+    if report.outcome is StepOutcome.FAILURE:
+        failed = _count_failure(turn, report).with_state(retry_task_id=task_id)
+        return failed.noting(_step_draft(report, step, "Task step failed"))
+    state = turn.state.evolve(last_task_id=task_id, retry_task_id=None)
+    if report.outcome is StepOutcome.SKIPPED:
+        skipped = turn.to(_skip_task(turn, state, task_id))
+        return skipped.noting(_step_draft(report, step, "Task step skipped"))
+    _refuse_blocked(turn, task_id)
+    done = turn.to(complete_task(state, step.phase_id, task_id)).marking(task_id, TaskStatus.PASSED)
+    return done.noting(_step_draft(report, step, "Task step completed"))
+
+
+def _skip_task(turn: Turn, state: SessionState, task_id: str) -> SessionState:
+    """Leave the task out from now on; a blocked one is out anyway, until it is unblocked."""
+    if _is_blocked(turn, task_id):
+        return state
+    return state.evolve(skipped_task_ids=(*state.skipped_task_ids, task_id))
+
+
+def _is_blocked(turn: Turn, task_id: str) -> bool:
+    task = turn.spec.tasks.get(task_id) if turn.spec is not None else None
+    return task is not None and task.status is TaskStatus.BLOCKED
+
+
+def complete_task(state: SessionState, phase_id: str, task_id: str) -> SessionState:
+    """Count the deliverable as completed; its phase is to be judged anew."""
+    counters = state.counters
+    state = state.evolve(completed_task_ids=(*state.completed_task_ids, task_id)).with_counters(
+        tasks_completed=counters.tasks_completed + 1,
+        tasks_since_resume=counters.tasks_since_resume + 1,
+        consecutive_errors=0,
+    )
+    return reopen_gate(state, phase_id)
+
+
+def _refuse_blocked(turn: Turn, task_id: str) -> None:
+    if _is_blocked(turn, task_id):
+        raise RefusedError(
+            ErrorCode.VALIDATION_ERROR,
+            f"The deliverable {task_id} is blocked, so its step can't have succeeded.",
+            hint="Unblock it and report again, or report the step as skipped.",
+            details={"task_id": task_id, "task_status": TaskStatus.BLOCKED},
+        )
+
+
+def _record_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+    receipt = check_receipt(step, report, turn.env.now)
+    if report.outcome is StepOutcome.FAILURE:
+        failed = _count_failure(turn, report)
+        return failed.noting(_step_draft(report, step, "Verification failed"))
+    if receipt is None:
+        return _skip_verification(turn, report, step)
+    receipt_hash = hashlib.sha256(receipt.model_dump_json().encode()).hexdigest()
+    state = turn.state.with_gate(
+        step.phase_id, verified_at=turn.env.now, receipt_hash="sha256:" + receipt_hash
+    ).with_counters(consecutive_errors=0)
+    draft = _step_draft(report, step, "Verification passed", receipt_hash=receipt_hash)
+    return turn.to(state).noting(draft)
+
+
+def _skip_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+    if turn.state.write_lock.enforced:
+        raise RefusedError(
+            ErrorCode.VERIFICATION_RECEIPT_REQUIRED,
+            "Verification can't be skipped while the write lock is enforced.",
+        )
+    skipped = turn.to(turn.state.with_gate(step.phase_id, verification_skipped=True))
+    return skipped.noting(_step_draft(report, step, "Verification skipped"))
+
+
+def _record_gate(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+    if report.outcome is StepOutcome.FAILURE:
+        failed = _count_failure(turn, report)
+        return failed.noting(_step_draft(report, step, "Review could not run"))
+    if report.outcome is StepOutcome.SKIPPED:
+        raise RefusedError(
+            ErrorCode.REQUIRED_GATE_UNSATISFIED,
+            "A required gate can't be skipped.",
+            details={"phase_id": step.phase_id},
+        )
+    evidence = check_evidence(turn.state, report, turn.env)
+    return _apply_verdict(turn, report, evidence)
+
+
+def _apply_verdict(turn: Turn, report: StepReport, evidence: GateEvidence) -> Turn:
+    state, now = turn.state, turn.env.now
+    passed = policy_passes(state.gate_policy, evidence.verdict)
+    manual = state.gate_policy is GatePolicy.MANUAL
+    cycles = state.counters.fidelity_review_cycles_in_active_phase + 1
+    verdict_status = GateStatus.PENDING if manual else GateStatus.FAILED
+    state = state.with_gate(
+        evidence.phase_id,
+        status=GateStatus.PASSED if passed else verdict_status,
+        verdict=evidence.verdict,
+        cycles=cycles,
+        gate_attempt_id=evidence.gate_attempt_id,
+        evidence_hash=evidence.token_hash,
+        review_path=evidence.review_path,
+        evaluated_at=now,
+        findings=evidence.findings,
+        remediated=False,
+        feedback_skipped=False,
+    ).with_counters(fidelity_review_cycles_in_active_phase=cycles, consecutive_errors=0)
+    used = ConsumedNonce(nonce_hash=evidence.token_hash, consumed_at=now)
+    state = state.evolve(consumed_gate_nonces=(*state.consumed_gate_nonces, used))
+    if manual:
+        state = state.evolve(pending_manual_gate_ack=_ack(evidence, turn))
+    return turn.to(state).noting(_gate_draft(report, evidence, passed=passed))
+
+
+def _ack(evidence: GateEvidence, turn: Turn) -> ManualGateAck:
+    return ManualGateAck(
+        gate_attempt_id=evidence.gate_attempt_id,
+        phase_id=evidence.phase_id,
+        verdict=evidence.verdict,
+        requested_at=turn.env.now,
+    )
+
+
+def _record_feedback(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+    """Mended findings are judged again by verification and review (CONTRACT §5)."""
+    if report.outcome is StepOutcome.FAILURE:
+        failed = _count_failure(turn, report)
+        return failed.noting(_step_draft(report, step, "Remediation failed"))
+    if report.outcome is StepOutcome.SKIPPED:
+        skipped = turn.to(turn.state.with_gate(step.phase_id, feedback_skipped=True))
+        return skipped.noting(_step_draft(report, step, "Remediation skipped"))
+    state = turn.state.with_gate(
+        step.phase_id, remediated=True, verified_at=None, verification_skipped=False
+    ).with_counters(consecutive_errors=0)
+    return turn.to(state).noting(_step_draft(report, step, "Remediation completed"))
+
+
+RECORDERS: Mapping[StepType, Recorder] = {
+    StepType.IMPLEMENT_TASK: _record_task,
+    StepType.EXECUTE_VERIFICATION: _record_verification,
+    StepType.RUN_FIDELITY_GATE: _record_gate,
+    StepType.ADDRESS_FIDELITY_FEEDBACK: _record_feedback,
+}
+
+
+def _count_failure(turn: Turn, report: StepReport) -> Turn:
+    errors = turn.state.counters.consecutive_errors + 1
+    what = report.note or f"{report.step_type} failed"
+    state = turn.state.with_counters(consecutive_errors=errors)
+    return turn.to(state.with_lifecycle(last_error=what[:500], last_error_at=turn.env.now))
+
+
+def _remember(turn: Turn, report: StepReport) -> RecordedReport:
+    proof = turn.state.pending_step_proof
+    return RecordedReport(
+        step_id=report.step_id,
+        digest=report.digest,
+        proof_hash=proof.proof_hash if proof else None,
+        outcome=report.outcome,
+        recorded_at=turn.env.now,
+    )
+
+
+def _step_draft(report: StepReport, step: IssuedStep, title: str, **extra: Any) -> Draft:
+    subject = step.task_id or step.phase_id
+    content = f"{step.type} on {subject}: {report.outcome}"
+    if report.note:
+        content += f". {report.note}"
+    data = {
+        "step_id": step.step_id,
+        "step_type": step.type,
+        "phase_id": step.phase_id,
+        "task_id": step.task_id,
+        "outcome": report.outcome,
+        "files_touched": list(report.files_touched),
+        "note": report.note,
+    }
+    return Draft(EntryType.STEP, title, content, data | extra)
+
+
+def _gate_draft(report: StepReport, evidence: GateEvidence, *, passed: bool) -> Draft:
+    titles = [f"{finding.severity}: {finding.title}" for finding in evidence.findings]
+    content = f"Verdict {evidence.verdict}, {'passed' if passed else 'not passed'}."
+    if titles:
+        content += " " + "; ".join(titles[:10])
+    data = {
+        "step_id": report.step_id,
+        "step_type": report.step_type,
+        "phase_id": evidence.phase_id,
+        "gate_attempt_id": evidence.gate_attempt_id,
+        "verdict": evidence.verdict,
+        "gate_passed": passed,
+        "findings": titles,
+        "outcome": report.outcome,
+        "note": report.note,
+        "files_touched": list(report.files_touched),
+    }
+    return Draft(EntryType.GATE, "Gate evaluated", content, data)

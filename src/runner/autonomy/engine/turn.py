@@ -1,0 +1,139 @@
+"""What passes through the rules: the turn, and the ways in which it can end."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from runner.autonomy.engine.progress import Progress
+from runner.autonomy.enums import (
+    EntryType,
+    FailureReason,
+    PauseReason,
+    StepType,
+    TaskStatus,
+)
+from runner.autonomy.inputs import StepReport
+from runner.autonomy.models import IssuedStep, SessionState, TaskChange
+from runner.autonomy.spec.structure import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """All that the engine may know of the world.
+
+    Attributes:
+        now: timezone-aware.
+        new_id: makes a fresh id from a prefix, e.g. `step` → `step_01J…`.
+        key: the local secret that tokens are derived with.
+    """
+
+    now: datetime
+    new_id: Callable[[str], str]
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A journal entry before it gets its number."""
+
+    entry_type: EntryType
+    title: str
+    content: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Give the caller a step."""
+
+    type: StepType
+    phase_id: str
+    task_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Pause the session; `message` is for people, `details` for programs."""
+
+    reason: PauseReason
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The session can't go on by itself."""
+
+    reason: FailureReason
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """All achievable deliverables have passed, and every gate with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Answer with the session's status as it is."""
+
+
+Stop = Issue | Pause | Fail | Complete | Rest
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One request on its way through the rules.
+
+    Attributes:
+        spec: None when there is none that can be read.
+        spec_problem: why not, for people.
+        report: what the caller reports, None for nothing.
+        answered: the step that `report` was accepted for.
+        crossed: the turn leaves a phase; the structure must have been hashed afresh for it.
+        progress: set for the rules that choose work.
+    """
+
+    state: SessionState
+    spec: Spec | None
+    env: Env
+    report: StepReport | None = None
+    spec_problem: str | None = None
+    answered: IssuedStep | None = None
+    drafts: tuple[Draft, ...] = ()
+    changes: tuple[TaskChange, ...] = ()
+    crossed: bool = False
+    progress: Progress | None = None
+
+    def with_state(self, **changes: Any) -> "Turn":
+        return replace(self, state=self.state.evolve(**changes))
+
+    def to(self, state: SessionState) -> "Turn":
+        return replace(self, state=state)
+
+    def noting(self, draft: Draft) -> "Turn":
+        """Add a journal entry."""
+        return replace(self, drafts=(*self.drafts, draft))
+
+    def marking(self, task_id: str, status: TaskStatus) -> "Turn":
+        """Have the deliverable's status set."""
+        change = TaskChange(task_id=task_id, status=status)
+        return replace(self, changes=(*self.changes, change))
+
+    @property
+    def known_spec(self) -> Spec:
+        """The spec, for rules that come after the one which checks that it is readable."""
+        if self.spec is None:
+            raise AssertionError("the rule on a readable spec comes first")
+        return self.spec
+
+    @property
+    def known_progress(self) -> Progress:
+        if self.progress is None:
+            raise AssertionError("the rule that surveys the work comes first")
+        return self.progress
+
+
+Rule = Callable[[Turn], Turn | Stop]

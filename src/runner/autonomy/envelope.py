@@ -1,0 +1,83 @@
+"""The one envelope of every answer (CONTRACT §6)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.autonomy.codes import CODES, ErrorCode, RefusedError
+from runner.autonomy.migrations import MigrationError
+from runner.autonomy.signals import error_signal
+from runner.errors import (
+    ConfigError,
+    DeliverableError,
+    LockTimeoutError,
+    PrerequisiteError,
+    RunnerError,
+    StateError,
+    StateWriteError,
+    UsageError,
+)
+
+VERSION = "response-v2"
+Envelope = dict[str, Any]
+
+# The first row that fits decides; RefusedError brings its own code.
+_CODES_OF_ERRORS: tuple[tuple[type[RunnerError], ErrorCode], ...] = (
+    (LockTimeoutError, ErrorCode.LOCK_TIMEOUT),
+    (StateWriteError, ErrorCode.STATE_UNWRITABLE),
+    (MigrationError, ErrorCode.SESSION_UNRECOVERABLE),
+    (StateError, ErrorCode.SESSION_UNRECOVERABLE),
+    (PrerequisiteError, ErrorCode.SPEC_NOT_FOUND),
+    (ConfigError, ErrorCode.VALIDATION_ERROR),
+    (UsageError, ErrorCode.VALIDATION_ERROR),
+    (DeliverableError, ErrorCode.VALIDATION_ERROR),
+)
+
+
+def success(
+    data: Mapping[str, Any],
+    *,
+    request_id: str,
+    warnings: Sequence[str] = (),
+    pagination: Mapping[str, Any] | None = None,
+) -> Envelope:
+    """Return the envelope of an answer."""
+    meta: dict[str, Any] = {"version": VERSION, "request_id": request_id}
+    if warnings:
+        meta["warnings"] = list(warnings)
+    if pagination is not None:
+        meta["pagination"] = dict(pagination)
+    return {"success": True, "data": dict(data), "error": None, "meta": meta}
+
+
+def failure(error: RunnerError, *, request_id: str) -> Envelope:
+    """Return the envelope of a refusal; nothing was changed."""
+    code = code_of(error)
+    info = CODES[code]
+    return {
+        "success": False,
+        "data": {
+            "error_code": code.value,
+            "error_type": info.error_type.value,
+            "remediation": error.hint or info.remediation,
+            "details": error.details if isinstance(error, RefusedError) else {},
+            "loop_signal": error_signal(code),
+        },
+        "error": error.message,
+        "meta": {"version": VERSION, "request_id": request_id},
+    }
+
+
+def unavailable(error: OSError) -> RefusedError:
+    """Return the refusal for what the system did not let us do."""
+    what = error.filename if isinstance(error.filename, str) else "The workspace's state"
+    return RefusedError(
+        ErrorCode.STATE_UNWRITABLE, f"{what} can't be used: {error.strerror or error}."
+    )
+
+
+def code_of(error: RunnerError) -> ErrorCode:
+    """Return the code that an error is presented with."""
+    if isinstance(error, RefusedError):
+        return error.code
+    matching = (code for kind, code in _CODES_OF_ERRORS if isinstance(error, kind))
+    return next(matching, ErrorCode.INTERNAL)

@@ -1,0 +1,188 @@
+"""What each command takes: one strict model per command, for every surface (CONTRACT §6)."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field, ValidationError
+
+from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.enums import GatePolicy, SessionStatus, TaskStatus, Verdict
+from runner.autonomy.inputs import Input, ShortText, StepReport
+
+Minutes = Annotated[int, Field(ge=1, le=100_000)]
+Bound = Annotated[int, Field(ge=1, le=1_000_000)]
+Percent = Annotated[int, Field(ge=0, le=100)]
+Reason = Annotated[str, Field(max_length=500)]
+IdempotencyKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+
+
+class SessionParams(Input):
+    """Names a session; without both ids the workspace's only live session is meant."""
+
+    session_id: ShortText | None = None
+    spec_id: ShortText | None = None
+
+
+class StartParams(Input):
+    """`session start`; None stands for the default."""
+
+    spec_id: ShortText | None = None
+    idempotency_key: IdempotencyKey | None = None
+    max_tasks_per_session: Bound | None = None
+    max_consecutive_errors: Bound | None = None
+    context_threshold_pct: Annotated[int, Field(ge=1, le=100)] | None = None
+    gate_policy: GatePolicy | None = None
+    heartbeat_stale_minutes: Minutes | None = None
+    heartbeat_grace_minutes: Minutes | None = None
+    step_stale_minutes: Minutes | None = None
+    gate_nonce_ttl_minutes: Minutes | None = None
+    stop_on_phase_completion: bool | None = None
+    max_fidelity_review_cycles_per_phase: Bound | None = None
+    auto_retry_fidelity_gate: bool | None = None
+    enforce_autonomy_write_lock: bool | None = None
+    step_proof_ttl_minutes: Minutes | None = None
+    gates_required: bool | None = None
+    force: bool = False
+
+
+class ReasonParams(SessionParams):
+    """`session pause` and `session end`."""
+
+    reason: Reason | None = None
+
+
+class ResumeParams(SessionParams):
+    """`session resume`."""
+
+    force: bool = False
+    acknowledge_gate_review: bool = False
+    acknowledged_gate_attempt_id: ShortText | None = None
+
+
+class RebaseParams(SessionParams):
+    """`session rebase`."""
+
+    force: bool = False
+
+
+class ResetParams(Input):
+    """`session reset`: always names its session."""
+
+    session_id: ShortText
+    reason: Reason | None = None
+
+
+class ListParams(Input):
+    """`session list`."""
+
+    status_filter: SessionStatus | None = None
+    spec_id: ShortText | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    cursor: Annotated[str, Field(max_length=1000)] | None = None
+
+
+class EventsParams(SessionParams):
+    """`session events` and `journal list`."""
+
+    limit: Annotated[int, Field(ge=1, le=200)] = 20
+    cursor: Annotated[str, Field(max_length=1000)] | None = None
+
+
+class NextParams(SessionParams):
+    """`step next`."""
+
+    last_step_result: StepReport | None = None
+
+
+class ReportParams(SessionParams):
+    """`step report`."""
+
+    last_step_result: StepReport
+
+
+class HeartbeatParams(SessionParams):
+    """`step heartbeat`. `last_completed_task_id` is taken and believed by nobody."""
+
+    context_usage_pct: Percent
+    estimated_tokens_used: Annotated[int, Field(ge=0)] | None = None
+    consecutive_error_delta: Annotated[int, Field(ge=-1000, le=1000)] = 0
+    last_completed_task_id: ShortText | None = None
+
+
+class FindingParams(Input):
+    """A review's finding, spelled as in `submit_review`."""
+
+    severity: Annotated[str, Field(max_length=50)]
+    title: Annotated[str, Field(max_length=500)]
+    detail: Annotated[str, Field(max_length=20_000)] = ""
+    deliverableId: ShortText | None = None  # noqa: N815 - the tool's spelling
+    file: Annotated[str, Field(max_length=4096)] | None = None
+
+
+class GateParams(SessionParams):
+    """`review gate` with a verdict that is there already."""
+
+    phase_id: ShortText
+    step_id: ShortText
+    verdict: Verdict
+    findings: Annotated[tuple[FindingParams, ...], Field(max_length=1000)] = ()
+    review_path: Annotated[str, Field(max_length=4096)] | None = None
+
+
+class JournalAddParams(SessionParams):
+    """`journal add`."""
+
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    content: Annotated[str, Field(max_length=20_000)] = ""
+
+
+class TaskListParams(Input):
+    """`task list`."""
+
+    status: TaskStatus | None = None
+    phase_id: ShortText | None = None
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 100
+
+
+class TaskParams(Input):
+    """`task prepare`."""
+
+    task_id: ShortText
+
+
+class TaskMutationParams(TaskParams):
+    """`task start`, `complete`, `block` and `unblock`; a live session wants the step's proof."""
+
+    session_id: ShortText | None = None
+    autonomy_step_proof: ShortText | None = None
+    reason: Reason | None = None
+
+
+class TaskStatusParams(TaskMutationParams):
+    """`task update-status`."""
+
+    status: TaskStatus
+
+
+P = TypeVar("P", bound=Input)
+
+
+def parse(model: type[P], values: Mapping[str, Any]) -> P:
+    """Return the parameters of a command, read as JSON would be.
+
+    Raises:
+        RefusedError: VALIDATION_ERROR with the place and the problem.
+    """
+    try:
+        return model.model_validate_json(json.dumps(values))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise RefusedError(
+            ErrorCode.VALIDATION_ERROR,
+            f"{place or 'The input'}: {first['msg']}.",
+            details={"field": place, "problem": first["type"]},
+        ) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RefusedError(ErrorCode.VALIDATION_ERROR, "The input is not JSON.") from error

@@ -1,0 +1,89 @@
+"""What to do with a session that can't go on: make it anew, or remove it."""
+
+from runner.autonomy.codes import RefusedError
+from runner.autonomy.core import Answer, Core, Held, not_found
+from runner.autonomy.engine.lifecycle import require_status
+from runner.autonomy.engine.starting import start_session
+from runner.autonomy.enums import EntryType, SessionStatus
+from runner.autonomy.migrations import MigrationError
+from runner.autonomy.models import JournalEntry
+from runner.autonomy.params import ResetParams
+from runner.autonomy.spec.structure import Spec
+from runner.errors import RunnerError, StateCorruptError
+
+
+class Recovery:
+    """The ways out when a session has failed for good."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def reset(self, params: ResetParams) -> Answer:
+        """Delete a failed session; the deliverables keep their status."""
+        session_id, store = params.session_id, self._core.store
+        if not store.files.exists(session_id):
+            raise not_found(session_id)
+        with store.session_lock(session_id):
+            spec_id = self._require_failed(session_id)
+            warnings = self._note_reset(session_id, spec_id, params.reason)
+            store.files.delete(session_id)
+            if spec_id is not None:
+                store.index.remove(spec_id, session_id)
+        data = {"session_id": session_id, "spec_id": spec_id, "reset": True}
+        return Answer(data, warnings)
+
+    def remake(self, session_id: str, error: RefusedError) -> tuple[Held, Spec]:
+        """Make a damaged session anew from the spec, with the defaults of `start`.
+
+        What it had reviewed is reviewed again. A newer schema is left alone: it is not damaged.
+        """
+        spec, _ = self._core.read_spec(fresh=True)
+        damaged = error.details.get("failure_reason") == "state_corrupt"
+        if spec is None or not damaged or self._core.spec_of(session_id) != spec.spec_id:
+            raise error
+        with self._core.store.session_lock(session_id):
+            if self._is_readable(session_id):
+                raise error  # somebody else has just made it anew
+            written = self._core.store.journal(session_id).tail().seq
+            made = start_session(
+                spec, self._core.defaults, self._core.env(), session_id=session_id, after=written
+            )
+            held = Held(made.state)
+            self._core.commit(held, made)
+        return held, spec
+
+    def _is_readable(self, session_id: str) -> bool:
+        try:
+            return self._core.store.files.read(session_id) is not None
+        except (StateCorruptError, MigrationError):
+            return False
+
+    def _require_failed(self, session_id: str) -> str | None:
+        try:
+            state = self._core.store.files.read(session_id)
+        except (StateCorruptError, MigrationError):
+            return self._core.spec_of(session_id)
+        if state is None:
+            raise not_found(session_id)
+        require_status(state, "reset", SessionStatus.FAILED)
+        return state.spec_id
+
+    def _note_reset(
+        self, session_id: str, spec_id: str | None, reason: str | None
+    ) -> tuple[str, ...]:
+        journal = self._core.store.journal(session_id)
+        try:
+            entry = JournalEntry(
+                seq=journal.tail().seq + 1,
+                at=self._core.clock(),
+                session_id=session_id,
+                spec_id=spec_id or "unknown",
+                entry_type=EntryType.SESSION,
+                title="Session reset",
+                content=f"Session {session_id} reset. Reason: {reason or 'not provided'}",
+                data={"reason": reason},
+            )
+            journal.append([entry])
+        except (RunnerError, OSError) as error:
+            return (f"The reset could not be written to the journal: {error}",)
+        return ()

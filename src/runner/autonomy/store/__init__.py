@@ -1,0 +1,1 @@
+"""Autonomous sessions on disk: state, index, journal, locks, and what holds them together."""

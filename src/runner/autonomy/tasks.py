@@ -1,0 +1,175 @@
+"""task list, prepare, and the protected changes of a deliverable (seed 000, section 6)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.core import Answer, Core, Held
+from runner.autonomy.engine.lifecycle import finish
+from runner.autonomy.engine.mutations import Mutation, TaskAction, authorise
+from runner.autonomy.engine.recording import complete_task
+from runner.autonomy.engine.turn import Draft, Turn
+from runner.autonomy.enums import EntryType, TaskStatus
+from runner.autonomy.models import SessionState, TaskChange
+from runner.autonomy.params import (
+    SessionParams,
+    TaskListParams,
+    TaskMutationParams,
+    TaskParams,
+    TaskStatusParams,
+)
+from runner.autonomy.spec.structure import Spec, SpecTask
+
+_STATUS_AFTER: dict[TaskAction, TaskStatus | None] = {
+    TaskAction.START: None,
+    TaskAction.COMPLETE: TaskStatus.PASSED,
+    TaskAction.BLOCK: TaskStatus.BLOCKED,
+    TaskAction.UNBLOCK: TaskStatus.PENDING,
+}
+
+
+class Tasks:
+    """What callers see and change of deliverables. A live session holds the write lock."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def list(self, params: TaskListParams) -> Answer:
+        """List the deliverables of the workspace's spec, in phase order."""
+        rows = [
+            _row(task)
+            for task in self._spec().tasks.values()
+            if params.status in (None, task.status) and params.phase_id in (None, task.phase_id)
+        ]
+        return Answer({"tasks": rows[: params.limit], "total_count": len(rows)})
+
+    def prepare(self, params: TaskParams) -> Answer:
+        """Show all that is known about one deliverable."""
+        spec = self._spec()
+        task = _find(spec, params.task_id)
+        phase = spec.phase(task.phase_id)
+        criteria = self._core.source.acceptance_criteria(task.id)
+        data = {
+            **_row(task),
+            "phase_title": phase.title if phase else None,
+            "acceptance_criteria": list(criteria),
+            "verification": list(task.verification),
+        }
+        return Answer(data)
+
+    def command(self, action: TaskAction) -> Callable[[TaskMutationParams], Answer]:
+        """Return what runs one of the protected commands with a fixed result."""
+        return lambda params: self._mutate(action, _STATUS_AFTER[action], params)
+
+    def update_status(self, params: TaskStatusParams) -> Answer:
+        """Set a status by its name."""
+        return self._mutate(TaskAction.UPDATE_STATUS, params.status, params)
+
+    def _mutate(
+        self, action: TaskAction, status: TaskStatus | None, params: TaskMutationParams
+    ) -> Answer:
+        spec = self._spec()
+        task = _find(spec, params.task_id)
+        _require_legal(task, status)
+        mutation = Mutation(action, task.id, {"status": status, "reason": params.reason})
+        live = self._core.live_session(spec.spec_id)
+        _require_same_session(params.session_id, live)
+        if live is not None:
+            with self._core.hold(SessionParams(session_id=live)) as held:
+                if not held.state.status.is_terminal:
+                    self._mutate_in_session(held, task, status, mutation, params)
+                    return Answer(_changed(task, status, held.state), tuple(held.warnings))
+        if status is not None:
+            self._core.source.apply([TaskChange(task_id=task.id, status=status)])
+        return Answer(_changed(task, status, None))
+
+    def _mutate_in_session(
+        self,
+        held: Held,
+        task: SpecTask,
+        status: TaskStatus | None,
+        mutation: Mutation,
+        params: TaskMutationParams,
+    ) -> None:
+        env = self._core.env()
+        state = authorise(held.state, mutation, params.autonomy_step_proof, env)
+        if state == held.state and state.write_lock.enforced:
+            return  # the identical change again: it is made already
+        turn = Turn(state=state, spec=None, env=env).noting(_draft(mutation, params.reason))
+        if status is not None:
+            turn = turn.marking(task.id, status)
+        if status is TaskStatus.PASSED and not state.write_lock.enforced:
+            turn = turn.to(_completed(state, task))
+        self._core.commit(held, finish(turn, {}))
+
+    def _spec(self) -> Spec:
+        spec, problem = self._core.read_spec()
+        if spec is None:
+            raise RefusedError(ErrorCode.SPEC_NOT_FOUND, problem or "There is no spec.")
+        return spec
+
+
+def _find(spec: Spec, task_id: str) -> SpecTask:
+    task = spec.tasks.get(task_id)
+    if task is None:
+        raise RefusedError(
+            ErrorCode.VALIDATION_ERROR,
+            "There is no such deliverable.",
+            hint="See runner task list.",
+            details={"field": "task_id"},
+        )
+    return task
+
+
+def _require_same_session(named: str | None, live: str | None) -> None:
+    """The live session's lock counts, whichever session a caller would rather name."""
+    if named not in (None, live):
+        raise RefusedError(
+            ErrorCode.VALIDATION_ERROR,
+            "The named session is not the one that holds the spec.",
+            details={"field": "session_id", "live_session_id": live},
+        )
+
+
+def _require_legal(task: SpecTask, status: TaskStatus | None) -> None:
+    if status is TaskStatus.BLOCKED and task.status is TaskStatus.PASSED:
+        raise RefusedError(
+            ErrorCode.VALIDATION_ERROR,
+            f"{task.id} has passed, and what has passed can't be blocked.",
+            hint="Set it to pending first.",
+            details={"task_id": task.id, "task_status": task.status},
+        )
+
+
+def _completed(state: SessionState, task: SpecTask) -> SessionState:
+    """Without the lock a change by hand is as good as a report."""
+    if task.id in state.completed_task_ids:
+        return state
+    return complete_task(state, task.phase_id, task.id)
+
+
+def _draft(mutation: Mutation, reason: str | None) -> Draft:
+    content = f"{mutation.action} on {mutation.task_id}" + (f": {reason}" if reason else "")
+    data = {"task_id": mutation.task_id, "action": mutation.action, "reason": reason}
+    return Draft(EntryType.TASK, "Deliverable changed", content, data)
+
+
+def _row(task: SpecTask) -> dict[str, Any]:
+    return {
+        "task_id": task.id,
+        "title": task.title,
+        "phase_id": task.phase_id,
+        "status": task.status,
+        "depends_on": list(task.depends_on),
+    }
+
+
+def _changed(
+    task: SpecTask, status: TaskStatus | None, state: SessionState | None
+) -> dict[str, Any]:
+    return {
+        "task_id": task.id,
+        "status": status or task.status,
+        "session_id": state.id if state else None,
+        "state_version": state.state_version if state else None,
+    }

@@ -1,0 +1,183 @@
+"""Real processes on one workspace: killed, racing, all at once. Short here, long in `make storm`."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.autonomy.plane import Client, RealClock, statuses, write_status
+
+from runner.autonomy.store.journal import Journal
+
+ROOT = Path(__file__).resolve().parents[2]
+STORM = bool(os.environ.get("RUNNER_STORM"))
+
+
+class Worker:
+    """A caller in another process, waiting for `go`."""
+
+    def __init__(self, job: str, workspace: Path, *args: str) -> None:
+        environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.autonomy.worker", job, str(workspace), *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+        )
+        assert self.process.stdout is not None
+        self.process.stdout.readline()  # ready: everything is imported
+
+    def go(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+
+    def said(self) -> list[dict[str, Any]]:
+        """Wait for its end and return what it said; a line cut short was not said."""
+        out, _ = self.process.communicate(timeout=120)
+        return [json.loads(line) for line in out.split("\n")[:-1]]
+
+
+def _together(workers: Sequence[Worker]) -> list[list[dict[str, Any]]]:
+    for worker in workers:
+        worker.go()
+    return [worker.said() for worker in workers]
+
+
+def _workspace(parent: Path, name: str, tasks: int) -> Client:
+    folder = parent / name
+    folder.mkdir()
+    write_status(folder, {"p1": [f"T-{n:03}" for n in range(tasks)]}, commands={"p1": ["make"]})
+    client = Client(folder, RealClock(), lock_seconds=30)
+    client.start(heartbeat_grace_minutes=600, max_tasks_per_session=1000)
+    return client
+
+
+def _check_whole(client: Client, acknowledged: set[str]) -> None:
+    """State, deliverables and journal agree, and hold everything that was acknowledged."""
+    data = client.ok("session", "status", session_id=client.session_id)
+    assert data["status"] in ("running", "completed")
+    state = client.state()
+    completed = set(state["completed_task_ids"])
+    assert acknowledged <= completed
+    assert {t for t, s in statuses(client.workspace).items() if s == "passed"} == completed
+    events = client.journal()
+    assert [event["seq"] for event in events] == list(range(1, state["journal_seq"] + 1))
+    steps = [e["task_id"] for e in events if e["title"] == "Task step completed"]
+    assert sorted(steps) == sorted(completed)
+    path = client.workspace / f".runner/autonomy/journal/{client.session_id}.jsonl"
+    assert Journal(path).first_break() is None
+
+
+@pytest.mark.parametrize("rounds", [4])
+def test_killed_callers_lose_nothing_and_repeat_nothing(tmp_path: Path, rounds: int) -> None:
+    _kill_storm(tmp_path, rounds)
+
+
+@pytest.mark.storm
+@pytest.mark.skipif(not STORM, reason="a long run: make storm")
+def test_a_thousand_killed_callers_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+    _kill_storm(tmp_path, 1000)
+
+
+def _kill_storm(tmp_path: Path, rounds: int) -> None:
+    dice = random.Random(rounds)  # noqa: S311 - no secret, and the same storm every time
+    client = _workspace(tmp_path, "w0", 60)
+    acknowledged: set[str] = set()
+    for number in range(rounds):
+        worker = Worker("work", client.workspace)
+        worker.go()
+        time.sleep(dice.uniform(0.0, 0.25))
+        worker.kill()
+        said = [line for line in worker.said() if "step_id" in line]
+        acknowledged |= {line["task_id"] for line in said if line["task_id"]}
+        _check_whole(client, acknowledged)
+        if said:
+            repeated = client.next(said[-1]["report"]) if _is_last(client, said[-1]) else None
+            assert repeated in (None, said[-1]["answer"])
+        if client.state()["status"] == "completed":
+            client = _workspace(tmp_path, f"w{number + 1}", 60)
+            acknowledged = set()
+    client.start(force=True)
+    leftovers = [p.name for p in client.workspace.rglob("*.tmp")]
+    assert leftovers == []
+
+
+def _is_last(client: Client, said: dict[str, Any]) -> bool:
+    last = client.state()["last_report"]
+    return last is not None and bool(last["step_id"] == said["step_id"])
+
+
+def test_many_processes_at_the_first_next_get_one_step(tmp_path: Path) -> None:
+    client = _workspace(tmp_path, "demo", 3)
+    count = 20 if STORM else 6
+    answers = _together([Worker("first_next", client.workspace) for _ in range(count)])
+    envelopes = [said[0]["answer"] for said in answers]
+    issued = [e["data"]["next_step"]["step_id"] for e in envelopes if e["success"]]
+    refused = [e["data"]["error_code"] for e in envelopes if not e["success"]]
+    assert len(issued) == 1
+    assert refused == ["STEP_RESULT_REQUIRED"] * (count - 1)
+
+
+def test_the_identical_report_from_many_processes_advances_once(tmp_path: Path) -> None:
+    client = _workspace(tmp_path, "demo", 3)
+    report = json.dumps(client.report(client.next()["next_step"]))
+    count = 20 if STORM else 6
+    answers = _together([Worker("repeat", client.workspace, report) for _ in range(count)])
+    data = [said[0]["answer"]["data"] for said in answers]
+    assert all(one == data[0] for one in data)
+    assert client.state()["counters"]["tasks_completed"] == 1
+
+
+def test_racing_starts_make_one_session_per_spec(tmp_path: Path) -> None:
+    specs = 5 if STORM else 2
+    folders = [tmp_path / f"spec-{n}" for n in range(specs)]
+    for folder in folders:
+        write_status(folder, {"p1": ["A-001"]})
+    workers = [Worker("start", folder) for folder in folders for _ in range(4)]
+    answers = [said[0]["answer"] for said in _together(workers)]
+    assert sum(a["success"] for a in answers) == specs
+    codes = {a["data"]["error_code"] for a in answers if not a["success"]}
+    assert codes <= {"SPEC_SESSION_EXISTS", "LOCK_TIMEOUT"}
+    for folder in folders:
+        assert len(Client(folder).ok("session", "list")["sessions"]) == 1
+
+
+def test_a_pause_that_races_a_report_holds(tmp_path: Path) -> None:
+    for number in range(10 if STORM else 2):
+        client = _workspace(tmp_path, f"w{number}", 3)
+        report = json.dumps(client.report(client.next()["next_step"]))
+        pauser, reporter = _together(
+            [Worker("pause", client.workspace), Worker("repeat", client.workspace, report)]
+        )
+        assert pauser[0]["answer"]["success"]
+        assert reporter[0]["answer"]["success"]
+        state = client.state()
+        assert (state["status"], state["counters"]["tasks_completed"]) == ("paused", 1)
+
+
+def test_notes_that_race_reports_are_all_there(tmp_path: Path) -> None:
+    client = _workspace(tmp_path, "demo", 4)
+    workers = [
+        Worker("work", client.workspace),
+        *(Worker("note", client.workspace, f"w{n}") for n in range(2)),
+    ]
+    worked, *noted = _together(workers)
+    assert worked[-1] == {"done": True}
+    titles = [event["title"] for event in client.journal()]
+    for said in noted:
+        assert {line["title"] for line in said} <= set(titles)
+    _check_whole(client, {line["task_id"] for line in worked if line.get("task_id")})

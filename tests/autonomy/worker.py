@@ -1,0 +1,74 @@
+"""A caller in its own process, for the storms: `python -m tests.autonomy.worker JOB WORKSPACE`.
+
+Prints one JSON line for each answer that it got, flushed, so that what was acknowledged is
+known even when the process is killed.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.autonomy.plane import Client, RealClock
+
+
+def _client(workspace: Path) -> Client:
+    return Client(workspace, RealClock(), lock_seconds=30)
+
+
+def _say(**facts: Any) -> None:
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
+
+
+def work(client: Client) -> None:
+    """Go through the spec, reporting every deliverable; whatever was outstanding is replayed."""
+    replayed = client.call("step", "replay")
+    step = replayed["data"].get("next_step") if replayed["success"] else None
+    if step is None:
+        step = client.next()["next_step"]
+    while step is not None and step["type"] not in ("pause", "complete_spec"):
+        report = client.report(step)
+        data = client.next(report)
+        _say(step_id=step["step_id"], task_id=step.get("task_id"), report=report, answer=data)
+        step = data["next_step"]
+    _say(done=True)
+
+
+def first_next(client: Client) -> None:
+    _say(answer=client.call("step", "next"))
+
+
+def start(client: Client) -> None:
+    _say(answer=client.call("session", "start"))
+
+
+def repeat(client: Client) -> None:
+    report = json.loads(sys.argv[3])
+    _say(answer=client.call("step", "next", last_step_result=report))
+
+
+def pause(client: Client) -> None:
+    _say(answer=client.call("session", "pause"))
+
+
+def note(client: Client) -> None:
+    for number in range(5):
+        title = f"{sys.argv[3]}-{number}"
+        if client.call("journal", "add", title=title)["success"]:
+            _say(title=title)
+
+
+JOBS = {
+    "work": work,
+    "first_next": first_next,
+    "start": start,
+    "repeat": repeat,
+    "pause": pause,
+    "note": note,
+}
+
+if __name__ == "__main__":
+    _say(ready=True)
+    sys.stdin.readline()
+    JOBS[sys.argv[1]](_client(Path(sys.argv[2])))
