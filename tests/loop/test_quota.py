@@ -57,6 +57,11 @@ def test_a_time_without_a_zone_is_in_the_zone_of_now_when_no_other_is_given() ->
     assert reset_time("resets 9am", now) == datetime(2026, 11, 22, 0, tzinfo=UTC)
 
 
+def test_a_span_is_counted_in_hours_that_pass_not_on_the_clock_that_is_set_back() -> None:
+    before = datetime(2026, 11, 1, 0, 30, tzinfo=ZoneInfo("America/New_York"))
+    assert reset_time("resets in 2h", before) == datetime(2026, 11, 1, 6, 30, tzinfo=UTC)
+
+
 _WORDS = st.sampled_from(
     ["resets", "in", "at", "on", "|", "·", "1763740800", "99999999999999", "Nov", "Feb", "30",
      "29,", "2027,", "0000", "9999", "12pm", "0am", "8:35pm", "24:00", "23:59", "(UTC)",

@@ -27,7 +27,7 @@ from runner.loop.events import (
 )
 from runner.loop.run import Run, RunSettings
 from runner.loop.termination import Limits
-from runner.loop.waiting import MARGIN_SECONDS, QuotaWait, WaitPolicy
+from runner.loop.waiting import MARGIN_SECONDS, PROBE_SECONDS, QuotaWait, WaitPolicy
 from runner.marker import PromptMarker
 
 pytestmark = pytest.mark.anyio
@@ -210,6 +210,40 @@ async def test_the_reset_that_the_text_names_is_told_with_the_session(tmp_path: 
     await bench.run.execute()
     ended = [event for event in bench.events if isinstance(event, SessionEnded)]
     assert ended[0].result.quota_resets_at == NOW + 3600
+
+
+async def test_a_limit_without_an_end_is_probed_with_growing_waits(tmp_path: Path) -> None:
+    endless = replace(REFUSED, error="You've reached your Opus limit", quota_resets_at=None)
+    bench = Bench(tmp_path, *[endless] * 3)
+    await bench.run.execute()
+    assert bench.now - NOW == sum(PROBE_SECONDS[:3])
+
+
+async def test_work_between_two_limits_starts_the_probing_anew(tmp_path: Path) -> None:
+    endless = replace(CUT_OFF, error="You've reached your Opus limit", quota_resets_at=None)
+    bench = Bench(tmp_path, *[endless] * 3)
+    await bench.run.execute()
+    assert bench.now - NOW == 3 * PROBE_SECONDS[0]
+
+
+class Edited(Bench):
+    """Somebody edits the project while the run waits; the agent itself does nothing."""
+
+    def __init__(self, folder: Path, *ends: SessionResult) -> None:
+        super().__init__(folder, *ends)
+        self.folder = folder
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds)
+        (self.folder / "edited.txt").write_text(str(self.now), encoding="utf-8")
+
+
+async def test_what_people_change_while_the_run_waits_is_no_progress_of_the_agent(
+    tmp_path: Path,
+) -> None:
+    bench = Edited(tmp_path, REFUSED, *[COMPLETED] * 8)
+    result = await bench.run.execute()
+    assert (result.exit_reason, result.iterations) == (ExitReason.STALLED, 3)
 
 
 class Passing(Bench):

@@ -252,3 +252,28 @@ def test_limits_that_never_end_are_given_up_within_the_longest_wait(
         if not stand.goes_on:
             break
     assert world.now - NOON <= 6 * HOUR + MARGIN_SECONDS + JITTER_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"), [("America/Denver", "05:00 MST"), (":Asia/Tokyo", "21:00 JST")]
+)
+def test_times_for_people_are_in_the_zone_of_the_system(
+    monkeypatch: pytest.MonkeyPatch, zone: str, expected: str
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    quota = QuotaWait(WaitPolicy(), wall=lambda: float(NOON))
+    assert expected in quota.met(limit(NOON)).advice
+
+
+def test_a_system_zone_that_nobody_knows_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Middle/Earth")
+    advice = QuotaWait(WaitPolicy(), wall=lambda: float(NOON)).met(limit(NOON)).advice
+    assert "The limit resets at 2026-11-2" in advice
+
+
+def test_the_systems_own_zone_is_read_when_the_environment_names_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TZ", raising=False)
+    advice = QuotaWait(WaitPolicy(), wall=lambda: float(NOON)).met(limit(NOON)).advice
+    assert "The limit resets at 2026-11-2" in advice
