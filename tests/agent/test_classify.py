@@ -81,6 +81,11 @@ CASES = {
         None,
         SessionOutcome.QUOTA_EXCEEDED,
     ),
+    "quota of an API key, which comes as a bad request": (
+        failed("API Error: 400 You have reached your specified API usage limits.", 400),
+        None,
+        SessionOutcome.QUOTA_EXCEEDED,
+    ),
     "quota by its event": (failed("API Error: 429", 429), REJECTED, SessionOutcome.QUOTA_EXCEEDED),
     "429 alone": (failed("API Error: 429", 429), None, SessionOutcome.EXECUTION_ERROR),
     "429 that denies to be quota": (failed(BUSY, 429), None, SessionOutcome.EXECUTION_ERROR),

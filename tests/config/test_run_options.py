@@ -29,6 +29,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"session_timeout_minutes": math.nan},
         "Session timeout must be a positive number of minutes, got nan",
     ),
+    ({"max_wait_hours": 0.0}, "Max wait must be a positive number of hours, got 0"),
+    ({"max_wait_hours": math.nan}, "Max wait must be a positive number of hours, got nan"),
     ({"model": " "}, "Model must not be empty; give a name such as sonnet"),
     ({"plan_model": ""}, "Plan model must not be empty; give a name such as sonnet"),
 ]
@@ -46,6 +48,7 @@ def test_a_value_out_of_range_is_refused(given: dict[str, Any], message: str) ->
     [
         {},
         {"thinking_tokens": 1024, "max_iterations": 1, "max_retries": 0},
+        {"wait_for_quota": True, "max_wait_hours": 0.1},
         {"max_cost_usd": 0.01, "max_session_cost_usd": 0.01, "session_timeout_minutes": 0.1},
     ],
 )

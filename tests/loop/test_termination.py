@@ -9,6 +9,7 @@ from tests.loop.fakes import COMPLETED, FAILED, deliverable
 from runner.deliverables.model import Status, StatusFile
 from runner.loop.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.termination import RULES, STALL_LIMIT, Ending, Limits, Situation, evaluate
+from runner.loop.waiting import QuotaStand
 
 WORKING = Situation(
     Limits(), file=StatusFile("s", deliverables=(deliverable(1),)), last=COMPLETED, iterations=1
@@ -53,6 +54,17 @@ def test_an_interrupt_ends_the_run() -> None:
 
 def test_a_usage_limit_ends_the_run() -> None:
     assert reason(replace(WORKING, last=QUOTA)) is ExitReason.QUOTA_EXCEEDED
+
+
+def test_a_usage_limit_that_is_waited_for_does_not_end_the_run() -> None:
+    assert reason(replace(WORKING, last=QUOTA, quota=QuotaStand(goes_on=True))) is None
+
+
+def test_the_end_at_a_usage_limit_says_what_the_service_said_and_what_to_do() -> None:
+    stand = QuotaStand(goes_on=False, advice="Run again then.")
+    assert ending(replace(WORKING, last=QUOTA, quota=stand)).hint == (
+        "resets 6pm (UTC). Run again then."
+    )
 
 
 def test_all_passed_is_the_goal() -> None:

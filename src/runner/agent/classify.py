@@ -17,6 +17,8 @@ _UNAUTHORIZED = 401
 _FORBIDDEN = 403
 _NOT_FOUND = 404
 _TOO_MANY = 429
+# The API's own spending limits come as 400; a limit found before a request has no status.
+_QUOTA_STATUSES = (None, 400, _TOO_MANY)
 _NO_QUOTA = "not your usage limit"
 _REFUSED_KEY = "The API refused the key"
 _KEY_HELP = "check ANTHROPIC_API_KEY, or log in with `claude`, and run again"
@@ -106,7 +108,7 @@ def _outcome(message: "ResultMessage", tail: SessionTail) -> SessionOutcome:
 def _is_quota(message: "ResultMessage", tail: SessionTail) -> bool:
     said = message.result or ""
     if is_quota_text(said):
-        return message.api_error_status in (None, _TOO_MANY)
+        return message.api_error_status in _QUOTA_STATUSES
     if _NO_QUOTA in said:
         return False
     return message.api_error_status == _TOO_MANY and _resets_at(tail) is not None

@@ -38,6 +38,7 @@ from runner.loop.ports import RunSink
 from runner.loop.run import Run, RunSettings
 from runner.loop.run_lock import run_lock
 from runner.loop.termination import Limits
+from runner.loop.waiting import WaitPolicy
 from runner.loop.workflow import RunWorkflow, SyncWorkflow
 from runner.marker import Instruction
 from runner.security.decision import Decision
@@ -213,6 +214,7 @@ def _run_settings(job: Job) -> RunSettings:
         thinking_tokens=options.thinking_tokens,
         max_session_cost_usd=options.max_session_cost_usd,
         session_timeout_seconds=options.session_timeout_minutes * 60,
+        quota=WaitPolicy(options.wait_for_quota, options.max_wait_hours * 3600),
     )
 
 
@@ -227,6 +229,8 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
         facts.append(("Thinking", f"{options.thinking_tokens} tokens"))
     if options.max_cost_usd is not None:
         facts.append(("Max cost", f"${options.max_cost_usd:.2f}"))
+    if options.wait_for_quota:
+        facts.append(("Wait for quota", f"up to {options.max_wait_hours:g} h"))
     return (*facts, *job.facts)
 
 

@@ -76,6 +76,23 @@ SessionTimeout = Annotated[
         help="End any one agent session after this time; the next one goes on.",
     ),
 ]
+WaitForQuota = Annotated[
+    bool,
+    typer.Option(
+        "--wait-for-quota",
+        envvar="AUTORUNNER_WAIT_FOR_QUOTA",
+        help="At a usage limit wait until it resets and go on, instead of ending (exit code 75).",
+    ),
+]
+MaxWait = Annotated[
+    float,
+    typer.Option(
+        envvar="AUTORUNNER_MAX_WAIT",
+        metavar="HOURS",
+        show_default="24",
+        help="The longest wait for one usage limit, with --wait-for-quota.",
+    ),
+]
 OutputFormat = Annotated[
     Literal["text", "json", "stream-json"],
     typer.Option(

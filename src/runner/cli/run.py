@@ -9,6 +9,7 @@ HELP = help_text(
     ("runner run", "in a folder with a SPEC.md"),
     ("runner run -n 10 --max-cost 5", "at most ten sessions and five dollars"),
     ("runner run -p ../app -m opus", "another project, another model"),
+    ("runner run --wait-for-quota", "over night, over the limits of a subscription"),
     details="What is done is saved as it happens: after an interruption the same command goes on. "
     "The exit code says how it ended: 0 all passed, 1 failed, 2 wrong usage, 3 a person is "
     "needed, 4 iteration limit, 6 budget, 75 usage limit, 130 interrupted.",
@@ -26,6 +27,8 @@ def run(
     max_cost: o.MaxCost = None,
     max_session_cost: o.MaxSessionCost = None,
     session_timeout: o.SessionTimeout = 60.0,
+    wait_for_quota: o.WaitForQuota = False,
+    max_wait: o.MaxWait = 24.0,
     output_format: o.OutputFormat = "text",
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -44,6 +47,8 @@ def run(
         max_cost_usd=max_cost,
         max_session_cost_usd=max_session_cost,
         session_timeout_minutes=session_timeout,
+        wait_for_quota=wait_for_quota,
+        max_wait_hours=max_wait,
         allow_destructive=allow_destructive,
         sandbox=not no_sandbox,
         sandbox_network=sandbox_network == "open",

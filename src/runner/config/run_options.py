@@ -21,6 +21,8 @@ class RunOptions:
         max_cost_usd: US dollars for the whole run, None for no limit.
         max_session_cost_usd: US dollars for one agent session, None for no limit.
         session_timeout_minutes: bounds one agent session.
+        wait_for_quota: whether usage limits are waited for.
+        max_wait_hours: the longest wait for one usage limit.
     """
 
     max_iterations: int | None = None
@@ -31,6 +33,8 @@ class RunOptions:
     max_cost_usd: float | None = None
     max_session_cost_usd: float | None = None
     session_timeout_minutes: float = 60.0
+    wait_for_quota: bool = False
+    max_wait_hours: float = 24.0
     allow_destructive: bool = False
     sandbox: bool = True
     sandbox_network: bool = True
@@ -61,6 +65,10 @@ class RunOptions:
             raise ConfigError(
                 f"Session timeout must be a positive number of minutes, "
                 f"got {self.session_timeout_minutes:g}"
+            )
+        if not 0 < self.max_wait_hours < float("inf"):
+            raise ConfigError(
+                f"Max wait must be a positive number of hours, got {self.max_wait_hours:g}"
             )
         for name, model in (("Model", self.model), ("Plan model", self.plan_model)):
             if not model.strip():

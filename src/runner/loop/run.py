@@ -6,7 +6,7 @@ The main flow is `Run.execute`. What comes next is decided in `workflow`, when t
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -31,6 +31,7 @@ from runner.loop.events import (
 from runner.loop.ports import AgentFactory, RunSink, SessionPlan
 from runner.loop.prompts import build_prompt
 from runner.loop.termination import Ending, Limits, Situation, evaluate
+from runner.loop.waiting import QuotaWait, WaitPolicy, did_work
 from runner.loop.workflow import Assignment, RunWorkflow, Workflow
 from runner.loop.worktree import WorkTree
 from runner.marker import Instruction, PromptMarker
@@ -54,6 +55,7 @@ class RunSettings:
         thinking_tokens: thinking budget in tokens, None for none.
         max_session_cost_usd: US dollars for one agent session, None for no limit.
         session_timeout_seconds: bounds one agent session.
+        quota: whether and how long usage limits are waited for.
     """
 
     project_dir: Path
@@ -64,6 +66,7 @@ class RunSettings:
     thinking_tokens: int | None = None
     max_session_cost_usd: float | None = None
     session_timeout_seconds: float = 3600.0
+    quota: WaitPolicy = field(default_factory=WaitPolicy)
 
 
 class Run:
@@ -77,6 +80,7 @@ class Run:
         workflow: what the command decides; that of `run` when left out.
         after_session: called when a session's process is gone; what it raises ends the run.
         sleep: waits a number of seconds; given in tests.
+        quota: decides about usage limits; made from the settings when left out.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Run:
         workflow: Workflow | None = None,
         after_session: Callable[[], None] = lambda: None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        quota: QuotaWait | None = None,
     ) -> None:
         self._settings = settings
         self._deliverables = deliverables
@@ -99,6 +104,7 @@ class Run:
         self._workflow: Workflow = workflow or RunWorkflow()
         self._after_session = after_session
         self._sleep = sleep
+        self._quota = quota or QuotaWait(settings.quota, sleep=sleep)
         self._tree = WorkTree(settings.project_dir)
         self._seen: bytes | None = None
         self._situation = Situation(settings.limits)
@@ -130,6 +136,9 @@ class Run:
         ):
             while (ending := evaluate(self._look(), self._workflow.rules)) is None:
                 with self._drive.scope():
+                    if self._quota.pending:
+                        await self._wait_for_quota(ahead)
+                        continue
                     await self._back_off()
                     await self._iterate(ahead)
             return ending
@@ -140,9 +149,16 @@ class Run:
         self._situation = replace(self._situation, file=self._deliverables.load())
         return self._situation
 
+    async def _wait_for_quota(self, ahead: ConnectAhead) -> None:
+        # Hours may pass: no agent process is kept for them, and people may change the tree.
+        await ahead.discard()
+        self._seen = None
+        stand = await self._quota.wait(self._sink)
+        self._situation = replace(self._situation, quota=stand)
+
     async def _back_off(self) -> None:
-        errors = self._situation.consecutive_errors
-        if errors:
+        errors, last = self._situation.consecutive_errors, self._situation.last
+        if errors and last and last.outcome is not SessionOutcome.QUOTA_EXCEEDED:
             seconds = retry_delay(errors)
             self._sink(Waiting(seconds, f"try {errors + 1} after a failed session"))
             await self._sleep(seconds)
@@ -160,8 +176,10 @@ class Run:
             self._note_failed_start(error)
             return
         self._prepare_next(ahead)
-        number = self._situation.iterations + 1
-        self._sink(_session_started(number, plan, assignment.deliverable))
+        number = self._situation.sessions + 1
+        self._sink(
+            _session_started(number, self._situation.iterations + 1, plan, assignment.deliverable)
+        )
         result = await self._drive.run(
             session,
             self._prompt(assignment, file),
@@ -170,7 +188,7 @@ class Run:
         )
         self._after_session()
         now = self._deliverables.load()
-        result = self._workflow.settle(assignment, result, now)
+        result = self._quota.timed(self._workflow.settle(assignment, result, now))
         self._sink(SessionEnded(number, plan.instruction, result))
         self._seen = await anyio.to_thread.run_sync(self._tree.fingerprint)
         changed = before != self._seen or now != file or achieved != self._workflow.progress()
@@ -217,19 +235,26 @@ class Run:
             file=file,
             deliverable=deliverable,
             briefing=assignment.briefing,
-            previous_failure=last.error if last else None,
+            previous_failure=last.error if last and not _was_refused(last) else None,
         )
 
     def _note(self, result: SessionResult, *, progressed: bool) -> None:
         now = self._situation
         failed = result.outcome in _FAILED
+        limited = result.outcome is SessionOutcome.QUOTA_EXCEEDED
+        refused = _was_refused(result) and not progressed
+        if not refused:
+            self._quota.passed()
         self._situation = replace(
             now,
             last=result,
-            iterations=now.iterations + 1,
+            quota=self._quota.met(result) if limited else None,
+            iterations=now.iterations + (0 if refused else 1),
+            sessions=now.sessions + 1,
             cost_usd=now.cost_usd + result.cost_usd,
-            consecutive_errors=now.consecutive_errors + 1 if failed else 0,
-            stalls=now.stalls if failed else 0 if progressed else now.stalls + 1,
+            # A limit says nothing about the work: it is neither an error nor the end of them.
+            consecutive_errors=now.consecutive_errors + failed if failed or limited else 0,
+            stalls=now.stalls if failed else 0 if progressed else now.stalls + (not limited),
         )
 
     def _note_failed_start(self, error: AgentStartError) -> None:
@@ -253,7 +278,7 @@ class Run:
             spec_id=self._settings.spec_id,
             counts=counts or Counts(),
             iterations=now.iterations,
-            agent_sessions=now.iterations,
+            agent_sessions=now.sessions,
             duration_seconds=duration_seconds,
             total_cost_usd=now.cost_usd,
             blocked_ids=tuple(d.id for d in file.blocked) if file else (),
@@ -262,13 +287,18 @@ class Run:
         )
 
 
+def _was_refused(result: SessionResult) -> bool:
+    """Return whether a usage limit kept the model from answering at all."""
+    return result.outcome is SessionOutcome.QUOTA_EXCEEDED and not did_work(result)
+
+
 def _session_started(
-    number: int, plan: SessionPlan, deliverable: Deliverable | None
+    number: int, iteration: int, plan: SessionPlan, deliverable: Deliverable | None
 ) -> SessionStarted:
     return SessionStarted(
         number=number,
         instruction=plan.instruction,
-        iteration=number,
+        iteration=iteration,
         model=plan.model,
         task_id=deliverable.id if deliverable else None,
         task_title=deliverable.description if deliverable else None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from runner.deliverables.model import StatusFile
 from runner.loop.events import ExitReason, SessionOutcome, SessionResult
+from runner.loop.waiting import QuotaStand
 
 STALL_LIMIT = 3
 """Sessions in a row that neither passed their deliverable nor changed a file."""
@@ -36,6 +37,9 @@ class Situation:
     Attributes:
         file: the deliverables, None before they were planned.
         last: the result of the last session, None before the first.
+        quota: what was decided about the usage limit that `last` ended at.
+        iterations: sessions that count against the limit.
+        sessions: agent sessions that were started.
         consecutive_errors: failed sessions in a row.
         stalls: sessions in a row without any progress.
         interrupted: whether the user or the system asked to stop.
@@ -44,7 +48,9 @@ class Situation:
     limits: Limits
     file: StatusFile | None = None
     last: SessionResult | None = None
+    quota: QuotaStand | None = None
     iterations: int = 0
+    sessions: int = 0
     cost_usd: float = 0.0
     consecutive_errors: int = 0
     stalls: int = 0
@@ -84,11 +90,15 @@ def interrupted(situation: Situation) -> Ending | None:
 
 
 def quota_exceeded(situation: Situation) -> Ending | None:
-    """Priority 2: a usage limit."""
+    """Priority 2: a usage limit that is not waited for."""
     if situation.last is None or situation.last.outcome is not SessionOutcome.QUOTA_EXCEEDED:
         return None
+    if situation.quota is not None and situation.quota.goes_on:
+        return None
     said = situation.last.error or ""
-    return Ending(ExitReason.QUOTA_EXCEEDED, "Quota exceeded", f"{said} Run again after that.")
+    end = "" if said.endswith((".", "?", "!")) else "."
+    advice = situation.quota.advice if situation.quota else ""
+    return Ending(ExitReason.QUOTA_EXCEEDED, "Quota exceeded", f"{said}{end} {advice}".strip())
 
 
 def all_passed(situation: Situation) -> Ending | None:
