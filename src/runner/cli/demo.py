@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
-from runner.cli import options as o
 from runner.cli.help_text import help_text
+from runner.cli.options import takes
+from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
+from runner.config.resolve import Chosen
 from runner.config.run_options import SPEC_NAME, RunOptions
 from runner.errors import PrerequisiteError
 
@@ -33,13 +35,8 @@ HELP = help_text(
 )
 
 
-def demo(
-    *,
-    project_dir: DemoDir = None,
-    output_format: o.OutputFormat = "text",
-    quiet: o.Quiet = False,
-    debug: o.Debug = False,
-) -> None:
+@takes(OUTPUT_FORMAT, QUIET, DEBUG)
+def demo(*, project_dir: DemoDir = None, chosen: Chosen) -> None:
     """Run the loop on the bundled example, with the bundled scripted model."""
     from runner.cli.present import finish, present  # noqa: PLC0415
     from runner.cli.replaying import scripted_environment  # noqa: PLC0415
@@ -55,8 +52,8 @@ def demo(
             environment,
             (("Model answers", "scripted; no key, no network, no cost"),),
         )
-        result = present(job, output_format=output_format, quiet=quiet, debug=debug)
-    if output_format == "text" and not quiet:
+        result = present(job, chosen)
+    if chosen[OUTPUT_FORMAT] == "text" and not chosen[QUIET]:
         typer.echo(f"\nThe program is in {project}. Try it:")
         typer.echo(f"  cd {project}")
         typer.echo("  python3 -m measure 26.2 mi km")

@@ -2,9 +2,11 @@
 
 from contextlib import ExitStack
 
-from runner.cli import options as o
 from runner.cli.help_text import help_text
-from runner.config.run_options import RunOptions, require_spec, resolve_project
+from runner.cli.options import takes
+from runner.config.catalogue import REPLAY, RUN_OPTIONS
+from runner.config.resolve import Chosen
+from runner.config.run_options import RunOptions, require_spec
 
 HELP = help_text(
     "Implement the spec: plan it, then work until every deliverable passes.",
@@ -17,36 +19,10 @@ HELP = help_text(
 )
 
 
-def run(
-    *,
-    project_dir: o.ProjectDir = None,
-    max_iterations: o.MaxIterations = None,
-    max_retries: o.MaxRetries = 3,
-    model: o.Model = "sonnet",
-    plan_model: o.PlanModel = "opus",
-    thinking: o.Thinking = None,
-    max_cost: o.MaxCost = None,
-    max_session_cost: o.MaxSessionCost = None,
-    session_timeout: o.SessionTimeout = 60.0,
-    output_format: o.OutputFormat = "text",
-    quiet: o.Quiet = False,
-    debug: o.Debug = False,
-    replay: o.Replay = None,
-    allow_destructive: o.AllowDestructive = False,
-) -> None:
+@takes(*RUN_OPTIONS)
+def run(chosen: Chosen) -> None:
     """Run the loop on a project's SPEC.md."""
-    options = RunOptions(
-        max_iterations=max_iterations,
-        max_retries=max_retries,
-        model=model,
-        plan_model=plan_model,
-        thinking_tokens=thinking,
-        max_cost_usd=max_cost,
-        max_session_cost_usd=max_session_cost,
-        session_timeout_minutes=session_timeout,
-        allow_destructive=allow_destructive,
-    ).checked()
-    project = resolve_project(project_dir)
+    project, replay = chosen.project_dir, chosen[REPLAY]
     require_spec(project)
     # The libraries behind a run are imported only now, so that a mistake is answered at once.
     from runner.cli.present import finish, present  # noqa: PLC0415
@@ -60,6 +36,6 @@ def run(
 
             environment = resources.enter_context(scripted_environment(replay, project))
             facts = (("Model answers", f"scripted, from {replay}"),)
-        job = Job(project, options, "Implementing SPEC.md", environment, facts)
-        result = present(job, output_format=output_format, quiet=quiet, debug=debug)
+        job = Job(project, RunOptions.of(chosen), "Implementing SPEC.md", environment, facts)
+        result = present(job, chosen)
     finish(result)
