@@ -14,6 +14,8 @@ from runner.cli.init import HELP as INIT_HELP
 from runner.cli.init import init
 from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
+from runner.cli.status import HELP as STATUS_HELP
+from runner.cli.status import status
 
 _EPILOG = (
     "Start with `runner demo` (no key needed), then write a SPEC.md and `runner run`. "
@@ -51,6 +53,7 @@ def _main(
 
 app.command(help=INIT_HELP)(init)
 app.command(help=RUN_HELP)(run)
+app.command(help=STATUS_HELP)(status)
 app.command(help=DEMO_HELP)(demo)
 app.command(help=CHECK_HELP)(check)
 
