@@ -8,6 +8,7 @@ import typer
 from runner import __version__
 from runner.cli.check import HELP as CHECK_HELP
 from runner.cli.check import check
+from runner.cli.config import config
 from runner.cli.demo import HELP as DEMO_HELP
 from runner.cli.demo import demo
 from runner.cli.init import HELP as INIT_HELP
@@ -19,7 +20,8 @@ from runner.cli.status import status
 
 _EPILOG = (
     "Start with `runner demo` (no key needed), then write a SPEC.md and `runner run`. "
-    "Every option can also be given as AUTORUNNER_<NAME> in the environment."
+    "Every option can also be given as AUTORUNNER_<NAME> in the environment, or in "
+    ".runner/runner.toml; `runner config show` tells what holds."
 )
 
 app = typer.Typer(
@@ -56,6 +58,7 @@ app.command(help=RUN_HELP)(run)
 app.command(help=STATUS_HELP)(status)
 app.command(help=DEMO_HELP)(demo)
 app.command(help=CHECK_HELP)(check)
+app.add_typer(config, name="config")
 
 
 def invoke(arguments: Sequence[str]) -> int:

@@ -1,10 +1,15 @@
 """`runner run`."""
 
+import os
 from contextlib import ExitStack
 
+import typer
+
 from runner.cli.help_text import help_text
+from runner.cli.inert import inert
 from runner.cli.options import takes
 from runner.config.catalogue import REPLAY, RUN_OPTIONS
+from runner.config.environment import unknown_variables
 from runner.config.resolve import Chosen
 from runner.config.run_options import RunOptions, require_spec
 
@@ -24,6 +29,8 @@ def run(chosen: Chosen) -> None:
     """Run the loop on a project's SPEC.md."""
     project, replay = chosen.project_dir, chosen[REPLAY]
     require_spec(project)
+    for name, hint in unknown_variables(os.environ).items():
+        typer.echo(f"Warning: nothing reads the variable {inert(name)}. {hint}", err=True)
     # The libraries behind a run are imported only now, so that a mistake is answered at once.
     from runner.cli.present import finish, present  # noqa: PLC0415
     from runner.cli.session import Job  # noqa: PLC0415
