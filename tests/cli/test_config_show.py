@@ -177,3 +177,13 @@ def test_nothing_is_written(project: Project) -> None:
 def test_a_value_of_a_file_does_not_act_on_the_terminal(content: str, project: Project) -> None:
     project.write("runner.toml", f"model = {json.dumps(content)}")
     assert all(line.isprintable() for line in project.text())
+
+
+def test_a_run_warns_of_a_variable_that_nothing_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "SPEC.md").write_text("# App")
+    monkeypatch.setenv("AUTORUNNER_MAX_COSTS", "5")
+    code = run_command_line(["run", "-p", str(tmp_path), "--replay", str(tmp_path / "missing")])
+    assert code == 2
+    assert "Warning: nothing reads the variable AUTORUNNER_MAX_COSTS." in capsys.readouterr().err
