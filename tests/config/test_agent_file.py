@@ -346,8 +346,9 @@ def test_tools_of_the_baseline_are_not_added_again() -> None:
 @pytest.mark.parametrize("name", ADDABLE_TOOLS)
 def test_what_may_be_added_is_what_the_policy_allows(name: str, tmp_path: Path) -> None:
     offered = frozenset(added_tools([name]))
+    call = {"run_in_background": False}
     decisions = [
-        judge_tool(n, {}, instruction=Instruction.CODING, project_dir=tmp_path, offered=offered)
+        judge_tool(n, call, instruction=Instruction.CODING, project_dir=tmp_path, offered=offered)
         for n in offered
     ]
     assert decisions
@@ -358,6 +359,29 @@ def test_what_may_be_added_is_what_the_policy_allows(name: str, tmp_path: Path) 
 def test_the_baseline_is_what_sessions_are_offered() -> None:
     offered = {tool for tools in BUILT_IN_TOOLS.values() for tool in tools}
     assert offered == BASELINE_TOOLS
+
+
+@pytest.mark.parametrize("name", ["Task", "Agent"])
+@pytest.mark.parametrize(
+    ("call", "rule"),
+    [
+        ({"run_in_background": False, "isolation": "worktree"}, "tool:isolation"),
+        ({"run_in_background": False, "isolation": "remote"}, "tool:isolation"),
+        ({"run_in_background": True}, "tool:background"),
+        ({}, "tool:background"),
+    ],
+)
+def test_a_subagent_stays_in_the_folder_and_in_the_turn(
+    name: str, call: dict[str, Any], rule: str, tmp_path: Path
+) -> None:
+    decision = judge_tool(
+        name,
+        {"description": "look", "prompt": "look", **call},
+        instruction=Instruction.CODING,
+        project_dir=tmp_path,
+        offered=frozenset({name}),
+    )
+    assert (decision.allowed, decision.rule) == (False, rule)
 
 
 @pytest.mark.parametrize("instruction", list(Instruction))
