@@ -52,6 +52,12 @@ def test_help_of_a_command_imports_no_agent(arguments: list[str], tmp_path: Path
     assert not imported & {"claude_agent_sdk", "mcp", "anyio"}
 
 
+def test_status_imports_no_agent(tmp_path: Path) -> None:
+    status, said, imported = _imports("status", cwd=tmp_path)
+    assert (status, "nothing is planned" in said) == (0, True)
+    assert not imported & {"claude_agent_sdk", "mcp", "anyio", "rich"}
+
+
 def test_the_probe_sees_an_import(tmp_path: Path) -> None:
     assert "typer" in _imports("run", "--help", cwd=tmp_path)[2]
 

@@ -47,6 +47,15 @@ def test_the_users_own_rules_come_last_and_once() -> None:
     assert rules.count("Bash") == 1
 
 
+def test_a_tool_with_a_scoped_rule_is_allowed_in_that_scope_alone() -> None:
+    rule = "WebFetch(domain:example.com)"
+    settings = AgentSettings(
+        PROJECT, Path("/c"), permission_rules=(rule,), extra_tools=("WebFetch", "WebSearch")
+    )
+    rules = permission_rules(SessionPlan(Instruction.CODING, "m"), settings)
+    assert [r for r in rules if r.startswith("Web")] == ["WebSearch", rule]
+
+
 def test_our_server_can_not_be_replaced_by_one_of_the_users() -> None:
     options = _options(mcp_servers={"runner": {"command": "evil"}, "theirs": {"command": "x"}})
     assert options.mcp_servers["runner"]["type"] == "sdk"

@@ -1,60 +1,44 @@
 """Options and the folder they are for."""
 
-import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from runner.config.catalogue import RUN_OPTIONS
+from runner.config.resolve import choose
 from runner.config.run_options import RunOptions, require_spec, resolve_project
-from runner.errors import ConfigError, PrerequisiteError
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"thinking_tokens": 1023}, "Thinking budget must be at least 1024 tokens, got 1023"),
-    ({"max_iterations": 0}, "Max iterations must be positive, got 0"),
-    ({"max_iterations": -1}, "Max iterations must be positive, got -1"),
-    ({"max_retries": -1}, "Max retries must be non-negative, got -1"),
-    ({"max_cost_usd": 0.0}, "Max cost must be a positive amount in US dollars, got 0"),
-    ({"max_cost_usd": math.nan}, "Max cost must be a positive amount in US dollars, got nan"),
-    ({"max_cost_usd": math.inf}, "Max cost must be a positive amount in US dollars, got inf"),
-    (
-        {"max_session_cost_usd": -0.5},
-        "Max session cost must be a positive amount in US dollars, got -0.5",
-    ),
-    (
-        {"session_timeout_minutes": 0.0},
-        "Session timeout must be a positive number of minutes, got 0",
-    ),
-    (
-        {"session_timeout_minutes": math.nan},
-        "Session timeout must be a positive number of minutes, got nan",
-    ),
-    ({"max_wait_hours": 0.0}, "Max wait must be a positive number of hours, got 0"),
-    ({"max_wait_hours": math.nan}, "Max wait must be a positive number of hours, got nan"),
-    ({"model": " "}, "Model must not be empty; give a name such as sonnet"),
-    ({"plan_model": ""}, "Plan model must not be empty; give a name such as sonnet"),
-]
+from runner.errors import PrerequisiteError
 
 
-@pytest.mark.parametrize(("given", "message"), REFUSED)
-def test_a_value_out_of_range_is_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as raised:
-        RunOptions(**given).checked()
-    assert raised.value.message == message
+def test_the_defaults_are_those_of_the_catalogue(tmp_path: Path) -> None:
+    chosen = choose(RUN_OPTIONS, {"project_dir": tmp_path}, {})
+    assert RunOptions.of(chosen) == RunOptions()
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"thinking_tokens": 1024, "max_iterations": 1, "max_retries": 0},
-        {"wait_for_quota": True, "max_wait_hours": 0.1},
-        {"max_cost_usd": 0.01, "max_session_cost_usd": 0.01, "session_timeout_minutes": 0.1},
-    ],
-)
-def test_values_at_the_edge_are_taken(given: dict[str, Any]) -> None:
-    options = RunOptions(**given)
-    assert options.checked() is options
+def test_every_field_takes_its_option(tmp_path: Path) -> None:
+    given = {
+        "project_dir": tmp_path,
+        "max_iterations": 7,
+        "max_retries": 1,
+        "model": "haiku",
+        "plan_model": "sonnet",
+        "thinking": "2048",
+        "max_cost": 2.5,
+        "max_session_cost": 0.5,
+        "session_timeout": 15.0,
+        "allow_destructive": True,
+    }
+    assert RunOptions.of(choose(RUN_OPTIONS, given, {})) == RunOptions(
+        max_iterations=7,
+        max_retries=1,
+        model="haiku",
+        plan_model="sonnet",
+        thinking_tokens=2048,
+        max_cost_usd=2.5,
+        max_session_cost_usd=0.5,
+        session_timeout_minutes=15.0,
+        allow_destructive=True,
+    )
 
 
 def test_the_project_is_the_working_directory_unless_said(

@@ -45,7 +45,8 @@ class AgentSettings:
         environment: variables set for the agent over the inherited ones.
         permission_rules: the user's additional SDK permission rules (agent.json).
         mcp_servers: the user's own MCP servers (agent.json).
-        extra_tools: the user's additional tools (agent.json).
+        extra_tools: the user's additional tools (agent.json). One that a permission rule
+            scopes, as `WebFetch(domain:example.com)` does, is allowed in that scope alone.
         sandbox: returns the settings of the agent's own sandbox; None leaves it off.
     """
 
@@ -106,7 +107,9 @@ def permission_rules(plan: SessionPlan, settings: AgentSettings) -> list[str]:
         else:
             rules.append(tool)
     rules += [qualified_name(name) for name in TOOLS_BY_INSTRUCTION[plan.instruction]]
-    rules += [*settings.extra_tools, *(f"mcp__{server}" for server in settings.mcp_servers)]
+    scoped = {rule.partition("(")[0] for rule in settings.permission_rules if "(" in rule}
+    rules += [tool for tool in settings.extra_tools if tool not in scoped]
+    rules += [f"mcp__{server}" for server in settings.mcp_servers]
     return list(dict.fromkeys((*rules, *settings.permission_rules)))
 
 

@@ -8,18 +8,22 @@ import typer
 from runner import __version__
 from runner.cli.check import HELP as CHECK_HELP
 from runner.cli.check import check
+from runner.cli.config import config
 from runner.cli.demo import HELP as DEMO_HELP
 from runner.cli.demo import demo
 from runner.cli.init import HELP as INIT_HELP
 from runner.cli.init import init
 from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
+from runner.cli.status import HELP as STATUS_HELP
+from runner.cli.status import status
 from runner.cli.sync import HELP as SYNC_HELP
 from runner.cli.sync import sync
 
 _EPILOG = (
     "Start with `runner demo` (no key needed), then write a SPEC.md and `runner run`. "
-    "Every option can also be given as AUTORUNNER_<NAME> in the environment."
+    "Every option can also be given as AUTORUNNER_<NAME> in the environment, or in "
+    ".runner/runner.toml; `runner config show` tells what holds."
 )
 
 app = typer.Typer(
@@ -54,8 +58,10 @@ def _main(
 app.command(help=INIT_HELP)(init)
 app.command(help=RUN_HELP)(run)
 app.command(help=SYNC_HELP)(sync)
+app.command(help=STATUS_HELP)(status)
 app.command(help=DEMO_HELP)(demo)
 app.command(help=CHECK_HELP)(check)
+app.add_typer(config, name="config")
 
 
 def invoke(arguments: Sequence[str]) -> int:

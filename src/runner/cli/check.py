@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from runner.cli import options as o
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert
-from runner.config.run_options import resolve_project
+from runner.cli.options import AsJson, takes
+from runner.config.catalogue import ALLOW_DESTRUCTIVE, PROJECT_DIR
+from runner.config.resolve import Chosen
 
 if TYPE_CHECKING:
     from runner.security.decision import Decision
@@ -34,23 +35,16 @@ Kind = Annotated[
         "--command", help="Judge for an implementing (run) or a read-only (sync) session."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-def check(
-    text: ShellText,
-    *,
-    kind: Kind = "run",
-    project_dir: o.ProjectDir = None,
-    allow_destructive: o.AllowDestructive = False,
-    as_json: AsJson = False,
-) -> None:
+@takes(PROJECT_DIR, ALLOW_DESTRUCTIVE)
+def check(text: ShellText, *, kind: Kind = "run", chosen: Chosen, as_json: AsJson = False) -> None:
     """Explain the policy's decision."""
     from runner.config.agent_file import load_agent_file  # noqa: PLC0415
     from runner.security.policy import explain  # noqa: PLC0415
 
-    project = resolve_project(project_dir)
-    settings = load_agent_file(project).policy(allow_destructive=allow_destructive)
+    project = chosen.project_dir
+    settings = load_agent_file(project).policy(allow_destructive=chosen[ALLOW_DESTRUCTIVE])
     shell = sys.stdin.read() if text == "-" else text
     found = explain(shell, command=kind, project_dir=project, settings=settings)
     if as_json:

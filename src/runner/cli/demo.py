@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
-from runner.cli import options as o
 from runner.cli.help_text import help_text
+from runner.cli.options import takes
+from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
+from runner.config.resolve import Chosen
 from runner.config.run_options import SPEC_NAME, RunOptions
 from runner.errors import PrerequisiteError
 
@@ -34,13 +36,8 @@ HELP = help_text(
 )
 
 
-def demo(
-    *,
-    project_dir: DemoDir = None,
-    output_format: o.OutputFormat = "text",
-    quiet: o.Quiet = False,
-    debug: o.Debug = False,
-) -> None:
+@takes(OUTPUT_FORMAT, QUIET, DEBUG)
+def demo(*, project_dir: DemoDir = None, chosen: Chosen) -> None:
     """Run the loop on the bundled example, with the bundled scripted model."""
     from runner.agent.containment.probe import switched_off  # noqa: PLC0415
     from runner.cli.assembly import Job  # noqa: PLC0415
@@ -59,8 +56,8 @@ def demo(
             # What runs is the script that we ship; so the demo also works where no sandbox can.
             sandbox_required=False,
         )
-        result = present(job, output_format=output_format, quiet=quiet, debug=debug)
-    if output_format == "text" and not quiet:
+        result = present(job, chosen)
+    if chosen[OUTPUT_FORMAT] == "text" and not chosen[QUIET]:
         typer.echo(f"\nThe program is in {project}. Try it:")
         typer.echo(f"  cd {project}")
         typer.echo("  python3 -m measure 26.2 mi km")

@@ -2,9 +2,11 @@
 
 import typer
 
-from runner.cli import options as o
 from runner.cli.help_text import help_text
-from runner.config.run_options import SPEC_NAME, resolve_project
+from runner.cli.options import takes
+from runner.config.catalogue import PROJECT_DIR
+from runner.config.resolve import Chosen
+from runner.config.run_options import SPEC_NAME
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import StateWriteError
 from runner.files import write_error
@@ -18,9 +20,10 @@ HELP = help_text(
 )
 
 
-def init(*, project_dir: o.ProjectDir = None) -> None:
+@takes(PROJECT_DIR)
+def init(chosen: Chosen) -> None:
     """Scaffold a project; what exists is left as it is."""
-    project = resolve_project(project_dir)
+    project = chosen.project_dir
     state = project / STATE_DIRECTORY
     existed = state.is_dir()
     ensure_state_directory(project)

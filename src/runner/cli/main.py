@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Sequence
 
 from runner.cli.exit_codes import FAILURE, exit_code_for_error
-from runner.config.run_options import DEFAULT_THINKING_TOKENS
+from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.errors import RunnerError
 
 _SIGINT_EXIT = 130

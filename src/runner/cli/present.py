@@ -2,21 +2,24 @@
 
 import os
 import sys
+from typing import cast
 
 import typer
 
 from runner.cli.assembly import Job, perform
 from runner.cli.exit_codes import exit_code
 from runner.cli.presenter.factory import OutputFormat, make_presenter
+from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
+from runner.config.resolve import Chosen
 from runner.loop.events import RunResult
 
 
-def present(job: Job, *, output_format: OutputFormat, quiet: bool, debug: bool) -> RunResult:
+def present(job: Job, chosen: Chosen) -> RunResult:
     """Perform the job, showing it as the options say."""
     presenter = make_presenter(
-        output_format=output_format,
-        quiet=quiet,
-        debug=debug,
+        output_format=cast("OutputFormat", chosen[OUTPUT_FORMAT]),
+        quiet=chosen[QUIET],
+        debug=chosen[DEBUG],
         stdout=sys.stdout,
         stderr=sys.stderr,
         environ=os.environ,

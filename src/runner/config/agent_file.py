@@ -5,12 +5,26 @@ what the user meant to restrict must not be wide open.
 """
 
 import json
-from difflib import get_close_matches
+import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NoReturn, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 
+from runner.config.agent_rules import Rule, added_tools, parse_rule, tool_problem
+from runner.config.mcp_servers import check_server, check_server_name
+from runner.config.names import looks_secret, suggestion
+from runner.config.reading import read_text
 from runner.errors import ConfigError
 from runner.security.settings import PolicySettings
 
@@ -18,39 +32,118 @@ AGENT_FILE = "agent.json"
 
 Profile = Literal["base", "node", "bun", "python", "ruby", "go", "rust", "php"]
 
+_PROGRAM = re.compile(r"[A-Za-z0-9_][\w.+@-]*")
+_TYPES = {
+    "tuple_type": "must be a list of strings",
+    "string_type": "must be a string",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "dict_type": "must be an object",
+}
+_ELSEWHERE = {
+    "sandbox": "The sandbox is not turned off in a file that comes with a repository.",
+    "hooks": "Hooks are not part of agent.json; every tool call passes runner's own.",
+}
+
+
+def _program(name: str) -> str:
+    if not _PROGRAM.fullmatch(name):
+        raise ValueError(f"{name!r} is not the name of a program, such as docker.")
+    return name
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _some(profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
+    if not profiles:
+        raise ValueError('the list is empty. Leave profile out for all, or say "base" for none.')
+    return profiles
+
+
+def _tiered(value: object) -> object:
+    return {"run": value} if isinstance(value, list) else value
+
+
+Texts = Annotated[tuple[str, ...], Field(strict=False)]
+Programs = Annotated[tuple[Annotated[str, AfterValidator(_program)], ...], Field(strict=False)]
+Profiles = Annotated[
+    tuple[Profile, ...], Field(strict=False), AfterValidator(_some), BeforeValidator(_listed)
+]
+ServerName = Annotated[str, AfterValidator(check_server_name)]
+Server = Annotated[dict[str, Any], AfterValidator(check_server)]
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class TieredCommands(_Part):
-    """Additional shell commands by where they are allowed."""
+    """Additional shell commands by where they are allowed; the legacy list means `run`."""
 
-    base: tuple[str, ...] = Field(default=(), strict=False)
-    run: tuple[str, ...] = Field(default=(), strict=False)
-    sync: tuple[str, ...] = Field(default=(), strict=False)
+    base: Programs = ()
+    run: Programs = ()
+    sync: Programs = ()
 
 
 class Permissions(_Part):
-    """Additional permission rules of the SDK."""
+    """Additional permission rules of the SDK, as written."""
 
-    allow: tuple[str, ...] = Field(default=(), strict=False)
+    allow: Texts = ()
 
 
 class AgentFile(_Part):
     """The whole file. Everything is optional."""
 
-    profile: Profile | list[Profile] | None = None
-    allowCommands: list[str] | TieredCommands | None = None  # noqa: N815 - the file's own name
-    allowPkillTargets: tuple[str, ...] = Field(default=(), strict=False)  # noqa: N815 - as above
+    profile: Profiles | None = None
+    allowCommands: Annotated[TieredCommands, BeforeValidator(_tiered)] = TieredCommands()  # noqa: N815 - the file's own name
+    allowPkillTargets: Programs = ()  # noqa: N815 - as above
     permissions: Permissions = Permissions()
-    allowedTools: tuple[str, ...] = Field(default=(), strict=False)  # noqa: N815 - as above
-    mcpServers: dict[str, dict[str, Any]] = {}  # noqa: N815 - as above; pydantic copies it
+    allowedTools: Texts = ()  # noqa: N815 - as above
+    mcpServers: dict[ServerName, Server] = {}  # noqa: N815 - as above; pydantic copies it
+
+    @model_validator(mode="after")
+    def _can_be_honoured(self) -> Self:
+        for name in self.allowedTools:
+            problem = tool_problem(name, self.mcpServers)
+            if problem is not None:
+                raise ValueError(f"allowedTools: {problem}")
+        for text in self.permissions.allow:
+            try:
+                parse_rule(text, self.mcpServers)
+            except ValueError as error:
+                raise ValueError(f"permissions.allow: {error}") from error
+        return self
 
     def policy(self, *, allow_destructive: bool) -> PolicySettings:
         """Return what the policy needs of it."""
         fields = self.model_dump(include={"profile", "allowCommands", "allowPkillTargets"})
         return PolicySettings.from_agent_config(fields, allow_destructive=allow_destructive)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The user's permission rules, those that the baseline overrules among them."""
+        return tuple(parse_rule(text, self.mcpServers) for text in self.permissions.allow)
+
+    @property
+    def permission_rules(self) -> tuple[str, ...]:
+        """The rules to give to the agent besides the baseline's."""
+        return tuple(rule.text for rule in self.rules if rule.effective)
+
+    @property
+    def extra_tools(self) -> tuple[str, ...]:
+        """The tools to offer besides the baseline's: listed ones, and those that rules are for.
+
+        A tool that has a rule with a scope is allowed within that scope alone.
+        """
+        return added_tools((*self.allowedTools, *(rule.tool for rule in self.rules)))
+
+
+_PARTS: dict[str, type[BaseModel]] = {
+    "allowCommands": TieredCommands,
+    "permissions": Permissions,
+}
 
 
 def load_agent_file(project_dir: Path) -> AgentFile:
@@ -61,38 +154,74 @@ def load_agent_file(project_dir: Path) -> AgentFile:
             valid key.
     """
     path = project_dir / ".runner" / AGENT_FILE
+    text = read_text(path)
+    return AgentFile() if text is None else parse_agent_file(path, text)
+
+
+def parse_agent_file(path: Path, text: str) -> AgentFile:
+    """Read the text of an agent.json; `path` is named in errors.
+
+    Raises:
+        ConfigError: as `load_agent_file`.
+    """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return AgentFile()
+        document = json.loads(text, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}.",
             hint="Correct it, or remove the file to use the defaults.",
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} can't be read: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ConfigError(f"{path}: {reason}.", hint="Correct it.") from error
     try:
         return AgentFile.model_validate(document)
     except ValidationError as error:
-        raise _explained(path, error) from error
+        _refuse(path, error.errors(include_url=False)[0])
 
 
-def _explained(path: Path, error: ValidationError) -> ConfigError:
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in problem["loc"] if not _is_union_branch(part))
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
+    return found
+
+
+def _refuse(path: Path, problem: ErrorDetails) -> NoReturn:
+    *above, last = problem["loc"] or ("",)
+    place = _place(problem["loc"])
     if problem["type"] == "extra_forbidden":
-        key = str(problem["loc"][-1])
-        known = [*AgentFile.model_fields, *TieredCommands.model_fields, *Permissions.model_fields]
-        near = get_close_matches(key, known, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(known)}."
-        return ConfigError(f"{path}: there is no key {place}.", hint=hint)
-    where = f"{place}: " if place else ""
-    return ConfigError(
-        f"{path}: {where}{problem['msg']}.", hint="README.md and docs/ describe the file."
+        raise ConfigError(
+            f"{path}: there is no key {place}.", hint=_unknown_key_hint(str(last), above)
+        )
+    if problem["type"] == "literal_error":
+        raise ConfigError(
+            f"{path}: {place}: there is no profile {problem['input']!r}.",
+            hint=suggestion(str(problem["input"]), get_args(Profile), "Known profiles"),
+        )
+    what = _TYPES.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    if not place:
+        what = what.replace("must be", "the file must be") if problem["type"] in _TYPES else what
+    stop = "" if what.endswith(".") else "."
+    joint = " " if what.startswith("must") else ": "
+    raise ConfigError(
+        f"{path}: {place}{joint if place else ''}{what}{stop}",
+        hint="The README describes the file.",
     )
 
 
-def _is_union_branch(part: int | str) -> bool:
-    """Pydantic names the branch of a union in the location; users never wrote it."""
-    return isinstance(part, str) and ("[" in part or part in {"TieredCommands", "literal"})
+def _unknown_key_hint(key: str, above: Iterable[int | str]) -> str:
+    parent = next(iter(above), None)
+    if parent is None and key in _ELSEWHERE:
+        return _ELSEWHERE[key]
+    if looks_secret(key):
+        return "Set the credential in the environment (ANTHROPIC_API_KEY), and remove it here."
+    return suggestion(key, _PARTS.get(str(parent), AgentFile).model_fields)
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """Say where a value stands in the way people do: `allowCommands.run[0]`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return "".join(part for part in parts if part != ".[key]").removeprefix(".")

@@ -1,18 +1,21 @@
-"""The options of a run, validated (seed 001 §7.1, CONTRACT §1)."""
+"""The options of a run, and the project they are for (seed 001 §7.1, CONTRACT §1)."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runner.errors import ConfigError, PrerequisiteError
+from runner.config import catalogue
+from runner.errors import PrerequisiteError
 
-DEFAULT_THINKING_TOKENS = 8192
-MIN_THINKING_TOKENS = 1024
+if TYPE_CHECKING:
+    from runner.config.resolve import Chosen
+
 SPEC_NAME = "SPEC.md"
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the user asked for. Make it with `checked`, or trust its values yourself.
+    """What the user asked for; `of` takes it from the checked options of a command.
 
     Attributes:
         max_iterations: agent sessions at most, None for no limit.
@@ -25,55 +28,42 @@ class RunOptions:
         max_wait_hours: the longest wait for one usage limit.
     """
 
-    max_iterations: int | None = None
-    max_retries: int = 3
-    model: str = "sonnet"
-    plan_model: str = "opus"
-    thinking_tokens: int | None = None
-    max_cost_usd: float | None = None
-    max_session_cost_usd: float | None = None
-    session_timeout_minutes: float = 60.0
-    wait_for_quota: bool = False
-    max_wait_hours: float = 24.0
-    allow_destructive: bool = False
+    max_iterations: int | None = catalogue.MAX_ITERATIONS.default
+    max_retries: int = catalogue.MAX_RETRIES.default
+    model: str = catalogue.MODEL.default
+    plan_model: str = catalogue.PLAN_MODEL.default
+    thinking_tokens: int | None = catalogue.THINKING.default
+    max_cost_usd: float | None = catalogue.MAX_COST.default
+    max_session_cost_usd: float | None = catalogue.MAX_SESSION_COST.default
+    session_timeout_minutes: float = catalogue.SESSION_TIMEOUT.default
+    wait_for_quota: bool = catalogue.WAIT_FOR_QUOTA.default
+    max_wait_hours: float = catalogue.MAX_WAIT.default
+    allow_destructive: bool = catalogue.ALLOW_DESTRUCTIVE.default
     sandbox: bool = True
     sandbox_network: bool = True
 
-    def checked(self) -> "RunOptions":
-        """Return self.
+    @classmethod
+    def of(cls, chosen: "Chosen", *, sandbox: bool | None = None) -> "RunOptions":
+        """Return the options that run and sync have in common, and those of run where given.
 
-        Raises:
-            ConfigError: a value is out of range; the message is the one of seed 001 §7.1.
+        Args:
+            sandbox: decides about the sandbox for a command without the option.
         """
-        if self.thinking_tokens is not None and self.thinking_tokens < MIN_THINKING_TOKENS:
-            raise ConfigError(
-                f"Thinking budget must be at least {MIN_THINKING_TOKENS} tokens, "
-                f"got {self.thinking_tokens}"
-            )
-        if self.max_iterations is not None and self.max_iterations <= 0:
-            raise ConfigError(f"Max iterations must be positive, got {self.max_iterations}")
-        if self.max_retries < 0:
-            raise ConfigError(f"Max retries must be non-negative, got {self.max_retries}")
-        for name, cost in (
-            ("Max cost", self.max_cost_usd),
-            ("Max session cost", self.max_session_cost_usd),
-        ):
-            # `not >` also refuses NaN, which no comparison would ever stop.
-            if cost is not None and not 0 < cost < float("inf"):
-                raise ConfigError(f"{name} must be a positive amount in US dollars, got {cost:g}")
-        if not 0 < self.session_timeout_minutes < float("inf"):
-            raise ConfigError(
-                f"Session timeout must be a positive number of minutes, "
-                f"got {self.session_timeout_minutes:g}"
-            )
-        if not 0 < self.max_wait_hours < float("inf"):
-            raise ConfigError(
-                f"Max wait must be a positive number of hours, got {self.max_wait_hours:g}"
-            )
-        for name, model in (("Model", self.model), ("Plan model", self.plan_model)):
-            if not model.strip():
-                raise ConfigError(f"{name} must not be empty; give a name such as sonnet")
-        return self
+        return cls(
+            max_iterations=chosen[catalogue.MAX_ITERATIONS],
+            max_retries=chosen[catalogue.MAX_RETRIES],
+            model=chosen[catalogue.MODEL],
+            plan_model=chosen[catalogue.PLAN_MODEL],
+            thinking_tokens=chosen[catalogue.THINKING],
+            max_cost_usd=chosen[catalogue.MAX_COST],
+            max_session_cost_usd=chosen[catalogue.MAX_SESSION_COST],
+            session_timeout_minutes=chosen[catalogue.SESSION_TIMEOUT],
+            wait_for_quota=chosen[catalogue.WAIT_FOR_QUOTA],
+            max_wait_hours=chosen[catalogue.MAX_WAIT],
+            allow_destructive=chosen.get(catalogue.ALLOW_DESTRUCTIVE),
+            sandbox=not chosen.get(catalogue.NO_SANDBOX) if sandbox is None else sandbox,
+            sandbox_network=chosen.get(catalogue.SANDBOX_NETWORK) == "open",
+        )
 
 
 def resolve_project(project_dir: Path | None) -> Path:

@@ -1,16 +1,32 @@
 """One run at a time in a project: the run lock, and who holds it."""
 
+import fcntl
 import json
 import os
 import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner.deliverables.workspace import ensure_state_directory
+from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import LockTimeoutError, PrerequisiteError
 from runner.files import locked, write_atomic
+
+_PATIENCE_SECONDS = 0.2
+"""Longer than `current_holder` looks, so that looking never stops a run from starting."""
+
+_LOOK_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds the run lock, as far as its note tells."""
+
+    pid: int | None = None
+    host: str | None = None
+    since: str | None = None
 
 
 @contextmanager
@@ -24,11 +40,12 @@ def run_lock(project_dir: Path) -> Iterator[None]:
         PrerequisiteError: another run holds it; the message says which.
         StateWriteError: the lock can't be created.
     """
-    path = ensure_state_directory(project_dir) / "autonomy" / "locks" / "run.lock"
-    holder = path.with_suffix(".holder.json")
+    ensure_state_directory(project_dir)
+    path = _lock_path(project_dir)
+    holder = _note_path(path)
     with ExitStack() as held:
         try:
-            held.enter_context(locked(path, timeout=0))
+            held.enter_context(locked(path, timeout=_PATIENCE_SECONDS))
         except LockTimeoutError as error:
             raise PrerequisiteError(
                 f"Another run is at work in {project_dir}{_described(holder)}.",
@@ -43,9 +60,52 @@ def _ourselves() -> dict[str, object]:
     return {"pid": os.getpid(), "host": platform.node(), "since": now}
 
 
-def _described(holder: Path) -> str:
+def current_holder(project_dir: Path) -> Holder | None:
+    """Return who is running in the project, None when nobody is. Writes nothing."""
+    path = _lock_path(project_dir)
+    return _noted(_note_path(path)) if _is_held(path) else None
+
+
+def _lock_path(project_dir: Path) -> Path:
+    return project_dir / STATE_DIRECTORY / "autonomy" / "locks" / "run.lock"
+
+
+def _note_path(lock: Path) -> Path:
+    return lock.with_suffix(".holder.json")
+
+
+def _is_held(path: Path) -> bool:
     try:
-        found = json.loads(holder.read_text(encoding="utf-8"))
-        return f" (process {found['pid']} on {found['host']}, since {found['since']})"
-    except (OSError, ValueError, KeyError, TypeError):
+        descriptor = os.open(path, _LOOK_FLAGS)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _noted(note: Path) -> Holder:
+    try:
+        found = json.loads(note.read_text(encoding="utf-8"))
+        pid, host, since = (found.get(key) for key in ("pid", "host", "since"))
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return Holder()
+    return Holder(
+        pid if isinstance(pid, int) else None,
+        host if isinstance(host, str) else None,
+        since if isinstance(since, str) else None,
+    )
+
+
+def _described(note: Path) -> str:
+    holder = _noted(note)
+    if holder.pid is None:
         return ""
+    return f" (process {holder.pid} on {holder.host}, since {holder.since})"

@@ -64,6 +64,8 @@ def judge_tool(
             )
             judge(paths, tool_input, name)
             return Decision.allow(f"tool:{name}")
+        if name in _SUBAGENTS:
+            _subagent(tool_input)
         return _other(name)
     except RefusedError as refusal:
         return refusal.decision()
@@ -157,6 +159,23 @@ _FILE_TOOLS: dict[str, Callable[[PathPolicy, Mapping[str, Any], str], None]] = {
 # Tools that touch neither files nor programs by themselves.
 _HARMLESS = frozenset({"TodoWrite", "TodoRead", "Skill", "Task", "Agent", "TaskStop", "ToolSearch",
                        "BashOutput", "KillShell", "KillBash", "TaskOutput"})  # fmt: skip
+
+
+_SUBAGENTS = frozenset({"Task", "Agent"})
+
+
+def _subagent(tool_input: Mapping[str, Any]) -> None:
+    """A subagent works in this folder and this turn, where its calls are judged and waited for."""
+    if tool_input.get("isolation"):
+        raise RefusedError(
+            "tool:isolation", "A subagent works in this project's folder. Leave isolation out."
+        )
+    if tool_input.get("run_in_background") is not False:
+        raise RefusedError(
+            "tool:background",
+            "The session ends with your last turn, and a subagent in the background with it. "
+            "Call it with run_in_background set to false.",
+        )
 
 
 def _other(name: str) -> Decision:

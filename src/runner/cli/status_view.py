@@ -1,0 +1,179 @@
+"""Where a project stands, as lines of at most 80 columns and as one object."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from runner.cli.inert import inert
+from runner.deliverables.model import Counts, Deliverable, Phase, Status, StatusFile
+from runner.loop.run_lock import Holder
+
+WIDTH = 80
+
+_MARKS = {Status.PASSED: "[PASS]", Status.BLOCKED: "[BLOCKED]", Status.PENDING: "[PENDING]"}
+_MARK_WIDTH = max(map(len, _MARKS.values()))
+_MAX_ID_WIDTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """What is known of a project.
+
+    Attributes:
+        spec_id: where status.json says none.
+        file: the deliverables, None before they are planned.
+        holder: the run at work, None when there is none.
+    """
+
+    project_dir: Path
+    spec_id: str
+    has_spec: bool
+    file: StatusFile | None
+    holder: Holder | None
+
+
+def status_lines(view: StatusView) -> Iterator[str]:
+    """Yield the lines for people; they hold nothing that a terminal would act on."""
+    if view.file is None:
+        yield from _nothing_planned(view)
+    else:
+        yield from _summary(view.file)
+        for phase in _phases(view.file):
+            yield ""
+            yield from _phase(view.file, phase)
+        yield ""
+        yield from _outlook(view.file)
+    if view.holder is not None:
+        yield inert(f"A run is at work{_described(view.holder)}.", WIDTH)
+
+
+def status_object(view: StatusView) -> dict[str, Any]:
+    """Return the answer of `--json`; dates are ISO 8601 or null."""
+    file = view.file or StatusFile(spec_id=view.spec_id)
+    following = file.next_runnable
+    return {
+        "type": "status",
+        "spec_id": file.spec_id,
+        "project_dir": str(view.project_dir),
+        "planned": view.file is not None,
+        "complete": file.all_achievable_passed,
+        "created_at": _iso(file.created_at),
+        "updated_at": _iso(file.updated_at),
+        "deliverables": _counts(file.counts),
+        "phases": [_phase_object(file, phase) for phase in _phases(file)],
+        "deprecated": [d.id for d in file.deliverables if not d.is_active],
+        "next": following.id if following else None,
+        "run": _holder_object(view.holder),
+    }
+
+
+def _nothing_planned(view: StatusView) -> Iterator[str]:
+    yield inert(f"{view.spec_id}: nothing is planned yet.", WIDTH)
+    if view.has_spec:
+        yield "Next: `runner run` plans the deliverables from SPEC.md, then implements them."
+    else:
+        yield "Next: `runner init` writes an example SPEC.md; replace it, then `runner run`."
+
+
+def _summary(file: StatusFile) -> Iterator[str]:
+    counts = file.counts
+    gone = len(file.deliverables) - counts.total
+    parts = [f"{counts.passed} of {counts.total} passed"]
+    parts += [f"{counts.blocked} blocked"] if counts.blocked else []
+    parts += [f"{counts.pending} pending"] if counts.pending else []
+    parts += [f"{gone} deprecated"] if gone else []
+    ending = f": {', '.join(parts)}"
+    yield inert(file.spec_id, WIDTH - len(ending)) + ending
+    dates = [
+        f"{label} {day.isoformat()}"
+        for label, day in (("planned", file.created_at), ("last change", file.updated_at))
+        if day is not None
+    ]
+    if dates:
+        yield ", ".join(dates)
+
+
+def _phases(file: StatusFile) -> list[Phase]:
+    return [phase for phase in file.ordered_phases if file.of_phase(phase.id)]
+
+
+def _phase(file: StatusFile, phase: Phase) -> Iterator[str]:
+    items = file.of_phase(phase.id)
+    passed = sum(d.status is Status.PASSED for d in items)
+    ending = f"  ({passed} of {len(items)} passed)"
+    name = phase.id if phase.title == phase.id else f"{phase.id}: {phase.title}"
+    yield inert(name, WIDTH - len(ending)) + ending
+    width = min(max(len(inert(d.id)) for d in items), _MAX_ID_WIDTH)
+    for item in items:
+        yield from _deliverable(file, item, width)
+
+
+def _deliverable(file: StatusFile, item: Deliverable, width: int) -> Iterator[str]:
+    start = f"  {_MARKS[item.status]:<{_MARK_WIDTH}} {inert(item.id, _MAX_ID_WIDTH):<{width}}  "
+    yield (start + inert(item.description, WIDTH - len(start))).rstrip()
+    waits_for = file.unmet_dependencies(item)
+    if waits_for and item.status is not Status.PASSED:
+        margin = " " * len(start)
+        yield margin + inert(f"waits for {', '.join(waits_for)}", WIDTH - len(margin))
+
+
+def _outlook(file: StatusFile) -> Iterator[str]:
+    following = file.next_runnable
+    if following is not None:
+        yield inert(f"Next: {following.id} {following.description}", WIDTH)
+    elif not file.active:
+        yield "No deliverable is active: there is nothing to do."
+    elif file.all_achievable_passed:
+        yield "All achievable deliverables passed; nothing is left to do."
+    elif file.all_blocked:
+        yield "Everything is blocked: a person is needed."
+    else:
+        yield "Nothing can be worked on: what is pending waits for what has not passed."
+
+
+def _described(holder: Holder) -> str:
+    if holder.pid is None:
+        return ""
+    host = f" on {holder.host}" if holder.host else ""
+    since = f", since {holder.since}" if holder.since else ""
+    return f": process {holder.pid}{host}{since}"
+
+
+def _phase_object(file: StatusFile, phase: Phase) -> dict[str, Any]:
+    items = file.of_phase(phase.id)
+    return {
+        "id": phase.id,
+        "title": phase.title,
+        "total": len(items),
+        "passed": sum(d.status is Status.PASSED for d in items),
+        "deliverables": [
+            {
+                "id": item.id,
+                "description": item.description,
+                "status": item.status.value,
+                "waits_for": list(file.unmet_dependencies(item)),
+            }
+            for item in items
+        ],
+    }
+
+
+def _holder_object(holder: Holder | None) -> dict[str, Any] | None:
+    if holder is None:
+        return None
+    return {"pid": holder.pid, "host": holder.host, "since": holder.since}
+
+
+def _counts(counts: Counts) -> dict[str, int]:
+    return {
+        "total": counts.total,
+        "passed": counts.passed,
+        "blocked": counts.blocked,
+        "pending": counts.pending,
+    }
+
+
+def _iso(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()

@@ -1,0 +1,217 @@
+"""Every option of the working commands (CONTRACT §1). To add one, declare it here."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from runner.config import kinds
+from runner.config.option import Option
+
+MIN_THINKING_TOKENS = 1024
+
+
+def _amount(label: str) -> Callable[[float | None], str | None]:
+    def check(cost: float | None) -> str | None:
+        # `not <` also refuses NaN, which no comparison would ever stop.
+        if cost is None or 0 < cost < float("inf"):
+            return None
+        return f"{label} must be a positive amount in US dollars, got {cost:g}"
+
+    return check
+
+
+def _model(label: str) -> Callable[[str], str | None]:
+    def check(name: str) -> str | None:
+        return None if name.strip() else f"{label} must not be empty; give a name such as sonnet"
+
+    return check
+
+
+def _thinking(tokens: int | None) -> str | None:
+    if tokens is None or tokens >= MIN_THINKING_TOKENS:
+        return None
+    return f"Thinking budget must be at least {MIN_THINKING_TOKENS} tokens, got {tokens}"
+
+
+def _iterations(count: int | None) -> str | None:
+    if count is None or count > 0:
+        return None
+    return f"Max iterations must be positive, got {count}"
+
+
+def _retries(count: int) -> str | None:
+    return None if count >= 0 else f"Max retries must be non-negative, got {count}"
+
+
+def _minutes(minutes: float) -> str | None:
+    if 0 < minutes < float("inf"):
+        return None
+    return f"Session timeout must be a positive number of minutes, got {minutes:g}"
+
+
+def _hours(hours: float) -> str | None:
+    if 0 < hours < float("inf"):
+        return None
+    return f"Max wait must be a positive number of hours, got {hours:g}"
+
+
+PROJECT_DIR = Option[Path | None](
+    "project-dir",
+    kinds.PATH,
+    None,
+    "The project, with its SPEC.md.",
+    short="-p",
+    metavar="PATH",
+    default_shown="the current directory",
+    in_file=False,  # the file is found through it
+)
+MAX_ITERATIONS = Option[int | None](
+    "max-iterations",
+    kinds.INTEGER,
+    None,
+    "End after this many agent sessions (exit code 4).",
+    short="-n",
+    default_shown="no limit",
+    check=_iterations,
+)
+MAX_RETRIES = Option[int](
+    "max-retries",
+    kinds.INTEGER,
+    3,
+    "How many failed sessions in a row are tried again.",
+    check=_retries,
+)
+MODEL = Option[str](
+    "model", kinds.TEXT, "sonnet", "Model for the work.", short="-m", check=_model("Model")
+)
+PLAN_MODEL = Option[str](
+    "plan-model",
+    kinds.TEXT,
+    "opus",
+    "Model for planning.",
+    short="-P",
+    check=_model("Plan model"),
+)
+THINKING = Option[int | None](
+    "thinking",
+    kinds.THINKING,
+    None,
+    "Extended thinking with this budget; 8192 when no number follows.",
+    metavar="[TOKENS]",
+    default_shown="off",
+    check=_thinking,
+)
+MAX_COST = Option[float | None](
+    "max-cost",
+    kinds.NUMBER,
+    None,
+    "End when the run has cost this much (exit code 6).",
+    metavar="USD",
+    default_shown="no limit",
+    check=_amount("Max cost"),
+)
+MAX_SESSION_COST = Option[float | None](
+    "max-session-cost",
+    kinds.NUMBER,
+    None,
+    "End any one agent session that has cost this much.",
+    metavar="USD",
+    default_shown="no limit",
+    check=_amount("Max session cost"),
+)
+SESSION_TIMEOUT = Option[float](
+    "session-timeout",
+    kinds.NUMBER,
+    60.0,
+    "End any one agent session after this time; the next one goes on.",
+    metavar="MINUTES",
+    default_shown="60",
+    check=_minutes,
+)
+OUTPUT_FORMAT = Option[str](
+    "output-format",
+    kinds.choice("text", "json", "stream-json"),
+    "text",
+    "What stdout carries: lines for people, one JSON object at the end, or one per event.",
+)
+QUIET = Option[bool]("quiet", kinds.FLAG, False, "Final lines and errors only.", short="-q")
+DEBUG = Option[bool](
+    "debug", kinds.FLAG, False, "Show every event of the agent in full.", short="-d"
+)
+REPLAY = Option[Path | None](
+    "replay",
+    kinds.PATH,
+    None,
+    "Answer from this script instead of a model: no key, no network.",
+    metavar="FILE",
+    default_shown="none",
+)
+ALLOW_DESTRUCTIVE = Option[bool](
+    "allow-destructive",
+    kinds.FLAG,
+    False,
+    "Let the agent use rm and mv, inside the project.",
+    short="-D",
+)
+
+NO_SANDBOX = Option[bool](
+    "no-sandbox",
+    kinds.FLAG,
+    False,
+    "Run the agent without containment by the operating system.",
+)
+SANDBOX_NETWORK = Option[str](
+    "sandbox-network",
+    kinds.choice("open", "closed"),
+    "open",
+    "Whether the agent's commands reach the network; installing packages needs it.",
+)
+WAIT_FOR_QUOTA = Option[bool](
+    "wait-for-quota",
+    kinds.FLAG,
+    False,
+    "At a usage limit wait until it resets and go on, instead of ending (exit code 75).",
+)
+MAX_WAIT = Option[float](
+    "max-wait",
+    kinds.NUMBER,
+    24.0,
+    "The longest wait for one usage limit, with --wait-for-quota.",
+    metavar="HOURS",
+    default_shown="24",
+    check=_hours,
+)
+COMMIT = Option[bool]("commit", kinds.FLAG, False, "Commit status.json and the note at the end.")
+
+COMMON_OPTIONS: tuple[Option[Any], ...] = (
+    PROJECT_DIR,
+    MAX_ITERATIONS,
+    MAX_RETRIES,
+    MODEL,
+    PLAN_MODEL,
+    THINKING,
+    MAX_COST,
+    MAX_SESSION_COST,
+    SESSION_TIMEOUT,
+    WAIT_FOR_QUOTA,
+    MAX_WAIT,
+    OUTPUT_FORMAT,
+    QUIET,
+    DEBUG,
+    REPLAY,
+)
+"""What `runner run` and `runner sync` share."""
+
+RUN_OPTIONS: tuple[Option[Any], ...] = (
+    *COMMON_OPTIONS,
+    NO_SANDBOX,
+    SANDBOX_NETWORK,
+    ALLOW_DESTRUCTIVE,
+)
+"""The options of `runner run`, in the order of its help."""
+
+SYNC_OPTIONS: tuple[Option[Any], ...] = (*COMMON_OPTIONS, COMMIT)
+"""The options of `runner sync`, in the order of its help."""
+
+ALL_OPTIONS: tuple[Option[Any], ...] = (*RUN_OPTIONS, COMMIT)
+"""Each option of any command, once: what `.runner/runner.toml` may hold."""

@@ -1,0 +1,24 @@
+"""The variables `AUTORUNNER_*`: which of them mean nothing."""
+
+from collections.abc import Mapping
+
+from runner.config.catalogue import ALL_OPTIONS
+from runner.config.names import suggestion
+from runner.config.option import ENVIRONMENT_PREFIX
+
+FEATURE_PREFIX = f"{ENVIRONMENT_PREFIX}FEATURE_"
+
+OTHER_VARIABLES = ("AUTORUNNER_NO_SANDBOX", "AUTORUNNER_POSTURE", "AUTORUNNER_ROLE")
+"""What is read from the environment besides the options of the catalogue."""
+
+
+def unknown_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of ours that nothing reads, each with a hint what was meant."""
+    known = [*(option.variable for option in ALL_OPTIONS), *OTHER_VARIABLES]
+    return {
+        name: suggestion(name, known, "Known variables")
+        for name in sorted(environ)
+        if name.startswith(ENVIRONMENT_PREFIX)
+        and not name.startswith(FEATURE_PREFIX)
+        and name not in known
+    }

@@ -1,0 +1,99 @@
+"""The whole configuration of a project, as one object without secrets."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from runner.config.agent_file import AGENT_FILE, AgentFile, load_agent_file
+from runner.config.environment import unknown_variables
+from runner.config.instructions import instruction_text
+from runner.config.mcp_servers import HIDDEN, redacted
+from runner.config.option import Option
+from runner.config.resolve import Chosen
+from runner.config.runner_file import Notify
+from runner.marker import Instruction
+
+Report = dict[str, Any]
+
+
+def configuration_report(
+    chosen: Chosen, options: Iterable[Option[Any]], environ: Mapping[str, str]
+) -> Report:
+    """Return every value with its origin, and what the files add.
+
+    Raises:
+        ConfigError: agent.json or an instruction override can't be used.
+    """
+    project, file = chosen.project_dir, chosen.file
+    return {
+        "type": "configuration",
+        "project_dir": str(project),
+        "options": {
+            option.name: {"value": _plain(chosen[option]), "origin": chosen.origin(option)}
+            for option in options
+        },
+        "runner_toml": {
+            "path": str(file.path),
+            "exists": file.path.is_file(),
+            "feature_flags": dict(file.feature_flags),
+            "posture": asdict(file.posture),
+            "verification": _plain(asdict(file.verification)),
+            "budget": asdict(file.budget),
+            "notify": _notify(file.notify),
+        },
+        "agent_json": _agent(project),
+        "instructions": [str(path) for path in _overrides(project)],
+        "unknown_variables": unknown_variables(environ),
+    }
+
+
+def _notify(notify: Notify) -> Report:
+    shown = redacted(_plain(asdict(notify)))
+    if notify.webhook is not None:
+        # The path of a webhook is its password.
+        shown["webhook"] = f"{urlsplit(notify.webhook).hostname}/{HIDDEN}"
+    return shown
+
+
+def _agent(project: Path) -> Report:
+    path = project / ".runner" / AGENT_FILE
+    agent: AgentFile = load_agent_file(project)
+    policy = agent.policy(allow_destructive=False)
+    return {
+        "path": str(path),
+        "exists": path.is_file(),
+        "profiles": ["base", *policy.profiles],
+        "commands": {
+            "base": sorted(policy.base_commands),
+            "run": sorted(policy.run_commands),
+            "sync": sorted(policy.sync_commands),
+        },
+        "pkill_targets": sorted(policy.pkill_targets),
+        "permissions": list(agent.permission_rules),
+        "permissions_without_effect": [r.text for r in agent.rules if not r.effective],
+        "tools": list(agent.extra_tools),
+        "mcp_servers": {name: redacted(server) for name, server in agent.mcpServers.items()},
+    }
+
+
+def _overrides(project: Path) -> list[Path]:
+    found: list[Path] = []
+    for instruction in Instruction:
+        path = project / ".runner" / f"{instruction}.md"
+        if path.exists():
+            instruction_text(project, instruction)  # an override that can't be used is an error
+            found.append(path)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return value

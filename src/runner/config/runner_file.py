@@ -1,0 +1,217 @@
+"""`.runner/runner.toml`: option defaults, and the tables for what is no option (CONTRACT §4)."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from runner.config.catalogue import ALL_OPTIONS
+from runner.config.kinds import FLAG, NUMBER, TEXT, TEXTS, Kind
+from runner.config.names import looks_secret, suggestion
+from runner.config.option import Option
+from runner.config.reading import read_text
+from runner.config.toml_lines import line_of, place_of_error
+from runner.errors import ConfigError
+
+RUNNER_FILE = "runner.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Posture:
+    """`[posture]`: names that the control plane judges."""
+
+    profile: str | None = None
+    role: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """`[verification]`: shell commands that close every phase, and how long one may take."""
+
+    commands: tuple[str, ...] = ()
+    timeout_minutes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """`[budget]`: US dollars for the whole spec, over all runs."""
+
+    total: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """`[notify]`: whom to tell how a run ended."""
+
+    command: tuple[str, ...] = ()
+    webhook: str | None = None
+    on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerFile:
+    """What the file says.
+
+    Attributes:
+        path: where it is, or would be.
+        options: values by option key, of the option's own type and checked.
+        feature_flags: as written; which names exist is the control plane's to say.
+    """
+
+    path: Path
+    options: Mapping[str, Any] = field(default_factory=dict)
+    feature_flags: Mapping[str, bool] = field(default_factory=dict)
+    posture: Posture = Posture()
+    verification: Verification = Verification()
+    budget: Budget = Budget()
+    notify: Notify = Notify()
+
+
+_TABLES: Mapping[str, tuple[type[Any], Mapping[str, Kind[Any]]]] = {
+    "posture": (Posture, {"profile": TEXT, "role": TEXT}),
+    "verification": (Verification, {"commands": TEXTS, "timeout_minutes": NUMBER}),
+    "budget": (Budget, {"total": NUMBER}),
+    "notify": (Notify, {"command": TEXTS, "webhook": TEXT, "on": TEXTS}),
+}
+_FLAGS_TABLE = "feature_flags"
+_OPTIONS: Mapping[str, Option[Any]] = {o.key: o for o in ALL_OPTIONS}
+_POSITIVE = frozenset({("verification", "timeout_minutes"), ("budget", "total")})
+_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string",
+               list: "a list", dict: "a table"}  # fmt: skip
+
+
+def load_runner_file(project_dir: Path) -> RunnerFile:
+    """Read `.runner/runner.toml`; a missing file is an empty one.
+
+    Raises:
+        ConfigError: it can't be read or is wrong; names the file, the line where it can be
+            told, the key, and the nearest valid key.
+    """
+    path = project_dir / ".runner" / RUNNER_FILE
+    text = read_text(path)
+    return RunnerFile(path) if text is None else parse_runner_file(path, text, project_dir)
+
+
+def parse_runner_file(path: Path, text: str, project_dir: Path) -> RunnerFile:
+    """Read the text of a runner.toml.
+
+    Args:
+        path: named in errors.
+        project_dir: relative paths in the file are taken from there.
+
+    Raises:
+        ConfigError: as `load_runner_file`.
+    """
+    try:
+        document = tomllib.loads(text)
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply.", hint="Write it flat.") from error
+    except ValueError as error:
+        place, what = place_of_error(text, str(error))
+        raise ConfigError(f"{path}{place}: not TOML: {what}.", hint="Correct that line.") from error
+    return _Reader(path, text, project_dir).read(document)
+
+
+class _Reader:
+    """Checks one document against what it may hold."""
+
+    def __init__(self, path: Path, text: str, project_dir: Path) -> None:
+        self._path = path
+        self._text = text
+        self._project_dir = project_dir
+
+    def read(self, document: Mapping[str, Any]) -> RunnerFile:
+        options: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
+        for key, value in document.items():
+            if key in _OPTIONS:
+                options[key] = self._option(_OPTIONS[key], value)
+            elif key == _FLAGS_TABLE:
+                parts[key] = self._feature_flags(value)
+            elif key in _TABLES:
+                parts[key] = self._table(key, value)
+            else:
+                self._unknown((key,), value)
+        return RunnerFile(self._path, MappingProxyType(options), **parts)
+
+    def _option(self, option: Option[Any], value: object) -> Any:
+        if not option.in_file:
+            self._fail(
+                (option.key,),
+                f"{option.key} can't be set here.",
+                f"Give --{option.name} on the command line, or {option.variable} in the "
+                "environment.",
+            )
+        found = self._value(option.kind, (option.key,), value)
+        problem = option.check(found)
+        if problem is not None:
+            self._fail((option.key,), problem)
+        return self._project_dir / found.expanduser() if isinstance(found, Path) else found
+
+    def _feature_flags(self, value: object) -> Mapping[str, bool]:
+        flags = self._entries(_FLAGS_TABLE, value)
+        return MappingProxyType(
+            {name: self._value(FLAG, (_FLAGS_TABLE, name), flag) for name, flag in flags.items()}
+        )
+
+    def _table(self, name: str, value: object) -> object:
+        make, fields = _TABLES[name]
+        values: dict[str, Any] = {}
+        for key, entry in self._entries(name, value).items():
+            if key not in fields:
+                self._unknown((name, key), entry)
+            values[key] = self._value(fields[key], (name, key), entry)
+            if (name, key) in _POSITIVE and not 0 < values[key] < float("inf"):
+                self._fail((name, key), f"{name}.{key} must be a positive number.")
+        return make(**values)
+
+    def _entries(self, name: str, value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            self._fail((name,), f"{name} must be a table, found {_type_name(value)}.")
+        return value
+
+    def _value(self, kind: Kind[Any], keys: tuple[str, ...], value: object) -> Any:
+        try:
+            return kind.from_toml(value)
+        except ValueError:
+            # The value itself is not repeated: it may be a secret in the wrong place.
+            found = "another" if kind.expects.startswith("one of") else _type_name(value)
+            name = ".".join(keys)
+            self._fail(keys, f"{name} must be {kind.expects}, found {found}.")
+
+    def _unknown(self, keys: tuple[str, ...], value: object) -> NoReturn:
+        name = ".".join(keys)
+        if looks_secret(keys[-1]):
+            self._fail(
+                keys,
+                f"{name} looks like a secret, and this file is made to be committed.",
+                "Remove it here, and set the credential in the environment (ANTHROPIC_API_KEY).",
+            )
+        if len(keys) > 1 and keys[-1] in _OPTIONS:
+            self._fail(
+                keys,
+                f"there is no key {name}.",
+                f"{keys[-1]} is an option: put it above the first [table].",
+            )
+        self._fail(
+            keys,
+            f"there is no {'table' if isinstance(value, dict) else 'key'} {name}.",
+            suggestion(keys[-1], _known(keys[:-1])),
+        )
+
+    def _fail(self, keys: tuple[str, ...], problem: str, hint: str | None = None) -> NoReturn:
+        line = line_of(self._text, keys)
+        place = f"{self._path}:{line}" if line else str(self._path)
+        raise ConfigError(f"{place}: {problem}", hint=hint)
+
+
+def _known(table: tuple[str, ...]) -> list[str]:
+    if table:
+        return list(_TABLES[table[0]][1])
+    return [*(key for key, option in _OPTIONS.items() if option.in_file), _FLAGS_TABLE, *_TABLES]
+
+
+def _type_name(value: object) -> str:
+    return _TYPE_NAMES.get(type(value), "a date or time")

@@ -1,0 +1,220 @@
+"""`runner status`: where a project stands, without touching it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli.main import run_command_line
+from runner.loop.run_lock import run_lock
+
+
+def _item(name: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "description": f"What {name} does",
+        "acceptanceCriteria": ["it works"],
+        "passed": False,
+        **fields,
+    }
+
+
+PLAN: dict[str, Any] = {
+    "specId": "my-app",
+    "createdAt": "2026-11-20",
+    "updatedAt": "2026-11-21",
+    "phases": [{"id": "phase-1", "title": "Foundations"}],
+    "deliverables": [
+        _item("UI-001", passed=True, phase="phase-1"),
+        _item("UI-002", blocked=True, phase="phase-1"),
+        _item("UI-003", phase="later", dependsOn=["UI-002", "UI-001"]),
+        _item("UI-004", phase="later"),
+        _item("UI-000", phase="later", deprecatedAt="2026-11-21"),
+    ],
+}
+
+
+class Project:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._capsys = capsys
+
+    @property
+    def file(self) -> Path:
+        return self.folder / ".runner" / "status.json"
+
+    def plan(self, document: Any) -> None:
+        self.file.parent.mkdir(exist_ok=True)
+        self.file.write_text(document if isinstance(document, str) else json.dumps(document))
+
+    def ask(self, *arguments: str) -> tuple[int, str, str]:
+        code = run_command_line(["status", "-p", str(self.folder), *arguments])
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+    def text(self) -> str:
+        code, out, err = self.ask()
+        assert (code, err) == (0, "")
+        return out
+
+    def object(self) -> dict[str, Any]:
+        code, out, err = self.ask("--json")
+        assert (code, err) == (0, "")
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+
+@pytest.fixture
+def project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Project:
+    folder = tmp_path / "app"
+    folder.mkdir()
+    return Project(folder, capsys)
+
+
+def test_the_whole_picture(project: Project) -> None:
+    project.plan(PLAN)
+    assert project.text() == (
+        "my-app: 1 of 4 passed, 1 blocked, 2 pending, 1 deprecated\n"
+        "planned 2026-11-20, last change 2026-11-21\n"
+        "\n"
+        "phase-1: Foundations  (1 of 2 passed)\n"
+        "  [PASS]    UI-001  What UI-001 does\n"
+        "  [BLOCKED] UI-002  What UI-002 does\n"
+        "\n"
+        "later  (0 of 2 passed)\n"
+        "  [PENDING] UI-003  What UI-003 does\n"
+        "                    waits for UI-002\n"
+        "  [PENDING] UI-004  What UI-004 does\n"
+        "\n"
+        "Next: UI-004 What UI-004 does\n"
+    )
+
+
+def test_one_object_for_programs(project: Project) -> None:
+    project.plan(PLAN)
+    found = project.object()
+    phases = found.pop("phases")
+    assert found == {
+        "type": "status",
+        "spec_id": "my-app",
+        "project_dir": str(project.folder),
+        "planned": True,
+        "complete": False,
+        "created_at": "2026-11-20",
+        "updated_at": "2026-11-21",
+        "deliverables": {"total": 4, "passed": 1, "blocked": 1, "pending": 2},
+        "deprecated": ["UI-000"],
+        "next": "UI-004",
+        "run": None,
+    }
+    assert [(p["id"], p["title"], p["passed"], p["total"]) for p in phases] == [
+        ("phase-1", "Foundations", 1, 2),
+        ("later", "later", 0, 2),
+    ]
+    assert phases[1]["deliverables"][0] == {
+        "id": "UI-003",
+        "description": "What UI-003 does",
+        "status": "pending",
+        "waits_for": ["UI-002"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("items", "outlook"),
+    [
+        ([_item("A", passed=True)], "All achievable deliverables passed; nothing is left to do."),
+        (
+            [_item("A", passed=True), _item("B", blocked=True)],
+            "All achievable deliverables passed; nothing is left to do.",
+        ),
+        ([_item("A", blocked=True)], "Everything is blocked: a person is needed."),
+        (
+            [_item("A", blocked=True), _item("B", dependsOn=["A"])],
+            "Nothing can be worked on: what is pending waits for what has not passed.",
+        ),
+        (
+            [_item("A", deprecatedAt="2026-11-21")],
+            "No deliverable is active: there is nothing to do.",
+        ),
+        ([], "No deliverable is active: there is nothing to do."),
+        ([_item("A")], "Next: A What A does"),
+    ],
+)
+def test_what_is_next(items: list[dict[str, Any]], outlook: str, project: Project) -> None:
+    project.plan({"deliverables": items})
+    assert project.text().splitlines()[-1] == outlook
+
+
+def test_before_the_plan_it_says_how_to_start(project: Project) -> None:
+    assert project.text() == (
+        "app: nothing is planned yet.\n"
+        "Next: `runner init` writes an example SPEC.md; replace it, then `runner run`.\n"
+    )
+
+
+def test_with_a_specification_it_says_how_to_plan(project: Project) -> None:
+    (project.folder / "SPEC.md").write_text("# App")
+    assert "`runner run` plans" in project.text()
+
+
+def test_before_the_plan_the_object_is_the_same(project: Project) -> None:
+    found = project.object()
+    assert (found["planned"], found["spec_id"], found["next"]) == (False, "app", None)
+    assert found["deliverables"] == {"total": 0, "passed": 0, "blocked": 0, "pending": 0}
+
+
+def test_a_run_at_work_is_shown(project: Project) -> None:
+    with run_lock(project.folder):
+        assert "A run is at work: process " in project.text()
+
+
+def test_a_run_at_work_is_told_to_programs(project: Project) -> None:
+    with run_lock(project.folder):
+        assert set(project.object()["run"]) == {"pid", "host", "since"}
+
+
+def test_a_run_that_is_over_is_not(project: Project) -> None:
+    with run_lock(project.folder):
+        pass
+    assert project.object()["run"] is None
+
+
+def test_nothing_is_written(project: Project) -> None:
+    project.plan(PLAN)
+    before = {path: path.stat().st_mtime_ns for path in project.folder.rglob("*")}
+    project.text()
+    assert {path: path.stat().st_mtime_ns for path in project.folder.rglob("*")} == before
+
+
+def test_a_project_that_was_never_used_stays_untouched(project: Project) -> None:
+    project.text()
+    assert list(project.folder.iterdir()) == []
+
+
+def test_a_damaged_file_is_named_with_its_line(project: Project) -> None:
+    project.plan('{"deliverables": [}')
+    code, out, err = project.ask()
+    assert (code, out) == (1, "")
+    assert f"{project.file}:1:" in err or str(project.file) in err
+
+
+def test_a_broken_configuration_does_not_stand_in_the_way(project: Project) -> None:
+    project.plan(PLAN)
+    (project.folder / ".runner" / "runner.toml").write_text("broken")
+    assert "Next: UI-004" in project.text()
+
+
+def test_no_line_is_wider_than_a_terminal_or_acts_on_it(project: Project) -> None:
+    long = "\x1b]0;title\x07 word" * 60
+    project.plan(
+        {
+            "phases": [{"id": "p", "title": long}],
+            "deliverables": [
+                _item("X" * 150, description=long, phase="p", dependsOn=["Y" * 90, "\x1b[31m"])
+            ],
+        }
+    )
+    lines = project.text().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(line.isprintable() for line in lines)
