@@ -11,6 +11,8 @@ from runner.cli.check import check
 from runner.cli.config import config
 from runner.cli.demo import HELP as DEMO_HELP
 from runner.cli.demo import demo
+from runner.cli.doctor import HELP as DOCTOR_HELP
+from runner.cli.doctor import doctor
 from runner.cli.init import HELP as INIT_HELP
 from runner.cli.init import init
 from runner.cli.run import HELP as RUN_HELP
@@ -59,6 +61,7 @@ app.command(help=INIT_HELP)(init)
 app.command(help=RUN_HELP)(run)
 app.command(help=SYNC_HELP)(sync)
 app.command(help=STATUS_HELP)(status)
+app.command(help=DOCTOR_HELP)(doctor)
 app.command(help=DEMO_HELP)(demo)
 app.command(help=CHECK_HELP)(check)
 app.add_typer(config, name="config")

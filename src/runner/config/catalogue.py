@@ -159,6 +159,7 @@ NO_SANDBOX = Option[bool](
     kinds.FLAG,
     False,
     "Run the agent without containment by the operating system.",
+    in_file=False,  # a repository must not switch off what contains it (seed 001 §4.5)
 )
 SANDBOX_NETWORK = Option[str](
     "sandbox-network",

@@ -1,0 +1,144 @@
+"""The checks of `runner doctor`, one function each, and one table of them."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.agent.containment.probe import Request, contained, switched_off
+from runner.agent.process import bundled_agent
+from runner.config.agent_file import load_agent_file
+from runner.config.instructions import instruction_text
+from runner.config.resolve import Chosen
+from runner.config.run_options import require_spec
+from runner.deliverables.repository import StatusRepository
+from runner.deliverables.workspace import status_path
+from runner.errors import RunnerError
+from runner.loop.run_lock import current_holder
+from runner.marker import Instruction
+from runner.security.policy import judge_command
+
+# Those of Claude Code; only whether they are set is ever looked at.
+_CREDENTIALS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        state: `ok`; `warn` for what a run can do without; `fail` for what would stop it.
+        hint: what to do about it.
+    """
+
+    name: str
+    state: str
+    detail: str
+    hint: str | None = None
+
+
+def preflight(chosen: Chosen) -> Iterator[Finding]:
+    """Check everything that a run needs, in the order in which it would be missed."""
+    for name, check in CHECKS:
+        try:
+            yield from check(name, chosen)
+        except RunnerError as error:
+            yield Finding(name, "fail", error.message, error.hint)
+
+
+def _agent(name: str, _chosen: Chosen) -> Iterator[Finding]:
+    binary = bundled_agent()
+    version = binary.with_name("claude.version")
+    known = version.read_text(encoding="utf-8").strip() if version.is_file() else "version unknown"
+    yield Finding(name, "ok", f"Claude Code, {known}")
+
+
+def _credentials(name: str, _chosen: Chosen) -> Iterator[Finding]:
+    named = [variable for variable in _CREDENTIALS if os.environ.get(variable)]
+    folder = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+    if named:
+        yield Finding(name, "ok", f"{', '.join(named)} set (not shown)")
+    elif (folder / ".credentials.json").is_file():
+        yield Finding(name, "ok", "logged in with `claude`")
+    else:
+        hint = "Set ANTHROPIC_API_KEY, or log in with `claude`."
+        yield Finding(name, "fail", "none found", hint)
+
+
+def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:
+    wanted = not switched_off(os.environ)
+    request = Request(project=chosen.project_dir, agent=bundled_agent(), wanted=wanted)
+    with contained(request) as containment:
+        for layer in containment.layers:
+            state = "ok" if layer.active else "warn"
+            yield Finding(f"{name}: {layer.name}", state, layer.detail)
+        if not containment.active:
+            hint = "Unset AUTORUNNER_NO_SANDBOX to contain the agent."
+            yield Finding(name, "warn", containment.summary, hint)
+
+
+def _git(name: str, chosen: Chosen) -> Iterator[Finding]:
+    if shutil.which("git") is None:
+        hint = "Install git: agents commit their work, and you can see and undo it."
+        yield Finding(name, "warn", "not installed", hint)
+    elif not (chosen.project_dir / ".git").exists():
+        hint = "Run `git init` and commit what is there, so that changes can be seen and undone."
+        yield Finding(name, "warn", "the project is not a git repository", hint)
+    else:
+        yield Finding(name, "ok", "the project is a git repository")
+
+
+def _spec(name: str, chosen: Chosen) -> Iterator[Finding]:
+    yield Finding(name, "ok", str(require_spec(chosen.project_dir)))
+
+
+def _configuration(name: str, chosen: Chosen) -> Iterator[Finding]:
+    load_agent_file(chosen.project_dir)
+    for instruction in (
+        Instruction.INITIALIZER,
+        Instruction.CODING,
+        Instruction.SYNC,
+        Instruction.VERIFY,
+    ):
+        instruction_text(chosen.project_dir, instruction)
+    yield Finding(name, "ok", "runner.toml, agent.json and instructions can be read")
+
+
+def _policy(name: str, chosen: Chosen) -> Iterator[Finding]:
+    decision = judge_command("ls", project_dir=chosen.project_dir)
+    state = "ok" if decision.allowed else "fail"
+    yield Finding(name, state, decision.reason or "the command policy is in force")
+
+
+def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
+    file = StatusRepository(status_path(chosen.project_dir)).load()
+    found = "no deliverables yet" if file is None else f"{file.counts.total} deliverables"
+    yield Finding(name, "ok", found)
+    if not os.access(chosen.project_dir, os.W_OK):
+        hint = "Check the owner and permissions of the project."
+        yield Finding(name, "fail", "the project can't be written", hint)
+    if current_holder(chosen.project_dir) is not None:
+        hint = "`runner status` says which; wait for it, or stop it."
+        yield Finding(name, "fail", "a run is at work in the project", hint)
+
+
+Check = Callable[[str, Chosen], Iterator[Finding]]
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("Agent", _agent),
+    ("Credentials", _credentials),
+    ("Sandbox", _sandbox),
+    ("Policy", _policy),
+    ("Git", _git),
+    ("Spec", _spec),
+    ("Configuration", _configuration),
+    ("State", _state),
+)

@@ -1,0 +1,80 @@
+"""`runner doctor`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.cli.app import invoke
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret-canary")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AUTORUNNER_NO_SANDBOX", "1")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "SPEC.md").write_text("# thing\n", encoding="utf-8")
+    return project
+
+
+def doctor(project: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, str], str]:
+    """Return exit code, states by name, and everything that was printed."""
+    code = invoke(["doctor", "--json", "-p", str(project)])
+    output = capsys.readouterr()
+    findings = json.loads(output.out)["findings"]
+    return code, {f["name"]: f["state"] for f in findings}, output.out + output.err
+
+
+def test_where_a_run_can_start_it_exits_with_0(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert doctor(project, capsys)[0] == 0
+
+
+def test_a_credential_is_never_shown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "canary" not in doctor(project, capsys)[2]
+
+
+def test_no_credential_is_a_failure(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    code, states, _ = doctor(project, capsys)
+    assert (code, states["Credentials"]) == (1, "fail")
+
+
+def test_a_missing_spec_is_a_failure(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "SPEC.md").unlink()
+    code, states, _ = doctor(project, capsys)
+    assert (code, states["Spec"]) == (1, "fail")
+
+
+def test_a_damaged_status_file_is_a_failure(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".runner").mkdir()
+    (project / ".runner" / "status.json").write_text("{", encoding="utf-8")
+    code, states, _ = doctor(project, capsys)
+    assert (code, states["State"]) == (1, "fail")
+
+
+def test_a_wrong_agent_json_is_a_failure(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / ".runner").mkdir()
+    (project / ".runner" / "agent.json").write_text('{"profil": "node"}', encoding="utf-8")
+    code, states, _ = doctor(project, capsys)
+    assert (code, states["Configuration"]) == (1, "fail")
+
+
+def test_a_sandbox_that_is_switched_off_is_a_warning(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert doctor(project, capsys)[1]["Sandbox"] == "warn"
+
+
+def test_text_ends_with_the_verdict(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    invoke(["doctor", "-p", str(project)])
+    assert capsys.readouterr().out.splitlines()[-1] == "A run can start."
