@@ -111,6 +111,7 @@ def test_every_option_of_the_file_refuses_a_value_of_another_type(option: object
         ("\nmax_iteration = 5", ":2: there is no key max_iteration.", "max_iterations"),
         ("max-iterations = 5", ":1: there is no key max-iterations.", "max_iterations"),
         ("maxIterations = 5", ":1: there is no key maxIterations.", "max_iterations"),
+        ("thinking_tokens = 5", ":1: there is no key thinking_tokens.", "thinking"),
         ("zebra = 5", ":1: there is no key zebra.", "Known keys: max_iterations, "),
         ("[feature_flag]\nx = true", ":1: there is no table feature_flag.", "feature_flags"),
         ("[posture]\n\nrolle = 'x'", ":3: there is no key posture.rolle.", "role"),
