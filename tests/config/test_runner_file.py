@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runner.config.catalogue import ALL_OPTIONS
@@ -206,6 +206,7 @@ VALUES = ["1", "-1", "1.5", "nan", "true", "'a'", "'\\u0000'", "[]", "['a']", "{
           "2020-01-01", "99999999999999999999", "1e999", ""]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=60))
 @example("model = " + "9" * 5000)
 @example("a = [" * 2000)
@@ -214,6 +215,7 @@ def test_any_text_is_a_configuration_or_a_configuration_error(text: str) -> None
         _parsed(text)
 
 
+@settings(deadline=None)
 @given(lines=st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(VALUES)), max_size=4))
 def test_any_key_with_any_value_is_taken_or_refused(
     lines: list[tuple[str, str]],
