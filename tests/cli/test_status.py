@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from runner.cli.main import run_command_line
 from runner.loop.run_lock import run_lock
@@ -218,3 +219,10 @@ def test_no_line_is_wider_than_a_terminal_or_acts_on_it(project: Project) -> Non
     lines = project.text().splitlines()
     assert max(map(len, lines)) <= 80
     assert all(line.isprintable() for line in lines)
+
+
+def test_wide_characters_are_counted_as_they_are_shown(project: Project) -> None:
+    project.plan({"deliverables": [_item("A", description="登录页面" * 30)]})
+    lines = project.text().splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    assert lines[-1].endswith("…")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.agent.options import PROTECTED_FOLDERS, AgentSettings, permission_rules, session_options
@@ -181,6 +181,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from([*AgentFile.model_fields, "x"]), JSON))
 def test_any_document_is_taken_or_refused_with_a_configuration_error(document: Any) -> None:
     with suppress(ConfigError):

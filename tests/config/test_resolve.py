@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.config.catalogue import (
@@ -221,6 +221,7 @@ def test_no_two_options_share_a_name() -> None:
     assert len(names) == len(set(names))
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=30), option=st.sampled_from(ALL_OPTIONS[1:]))
 def test_any_text_in_a_variable_is_a_value_or_a_clear_error(text: str, option: Option[Any]) -> None:
     with suppress(ConfigError):

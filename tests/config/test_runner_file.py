@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runner.config.catalogue import ALL_OPTIONS
@@ -111,6 +111,7 @@ def test_every_option_of_the_file_refuses_a_value_of_another_type(option: object
         ("\nmax_iteration = 5", ":2: there is no key max_iteration.", "max_iterations"),
         ("max-iterations = 5", ":1: there is no key max-iterations.", "max_iterations"),
         ("maxIterations = 5", ":1: there is no key maxIterations.", "max_iterations"),
+        ("thinking_tokens = 5", ":1: there is no key thinking_tokens.", "thinking"),
         ("zebra = 5", ":1: there is no key zebra.", "Known keys: max_iterations, "),
         ("[feature_flag]\nx = true", ":1: there is no table feature_flag.", "feature_flags"),
         ("[posture]\n\nrolle = 'x'", ":3: there is no key posture.rolle.", "role"),
@@ -205,6 +206,7 @@ VALUES = ["1", "-1", "1.5", "nan", "true", "'a'", "'\\u0000'", "[]", "['a']", "{
           "2020-01-01", "99999999999999999999", "1e999", ""]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=60))
 @example("model = " + "9" * 5000)
 @example("a = [" * 2000)
@@ -213,6 +215,7 @@ def test_any_text_is_a_configuration_or_a_configuration_error(text: str) -> None
         _parsed(text)
 
 
+@settings(deadline=None)
 @given(lines=st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(VALUES)), max_size=4))
 def test_any_key_with_any_value_is_taken_or_refused(
     lines: list[tuple[str, str]],

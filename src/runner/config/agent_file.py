@@ -194,7 +194,8 @@ def _refuse(path: Path, problem: ErrorDetails) -> NoReturn:
     place = _place(problem["loc"])
     if problem["type"] == "extra_forbidden":
         raise ConfigError(
-            f"{path}: there is no key {place}.", hint=_unknown_key_hint(str(last), above)
+            f"{path}: there is no key {place}.",
+            hint=_unknown_key_hint(str(last), above, problem["input"]),
         )
     if problem["type"] == "literal_error":
         raise ConfigError(
@@ -212,11 +213,11 @@ def _refuse(path: Path, problem: ErrorDetails) -> NoReturn:
     )
 
 
-def _unknown_key_hint(key: str, above: Iterable[int | str]) -> str:
+def _unknown_key_hint(key: str, above: Iterable[int | str], value: object) -> str:
     parent = next(iter(above), None)
     if parent is None and key in _ELSEWHERE:
         return _ELSEWHERE[key]
-    if looks_secret(key):
+    if isinstance(value, str) and looks_secret(key):
         return "Set the credential in the environment (ANTHROPIC_API_KEY), and remove it here."
     return suggestion(key, _PARTS.get(str(parent), AgentFile).model_fields)
 

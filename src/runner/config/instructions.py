@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from runner.config.reading import read_text
 from runner.errors import ConfigError
 from runner.marker import Instruction
 from runner.resources import data_text
@@ -16,15 +17,9 @@ def instruction_text(project_dir: Path, instruction: Instruction) -> str:
         ConfigError: the override can't be read, or is empty.
     """
     override = project_dir / ".runner" / f"{instruction}.md"
-    try:
-        text = override.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    text = read_text(override)
+    if text is None:
         return data_text("instructions", f"{instruction}.md").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"The instruction override {override} can't be read: {error}.",
-            hint="Make it a readable UTF-8 text file, or remove it to use the built-in one.",
-        ) from error
     if not text.strip():
         raise ConfigError(
             f"The instruction override {override} is empty.",

@@ -22,18 +22,25 @@ def read_text(path: Path) -> str | None:
         return None
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, to look before reading
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise _unreadable(path, "it is not a regular file")
-        if found.st_size > MAX_BYTES:
-            raise _unreadable(path, f"it has {found.st_size} bytes, the limit is {MAX_BYTES}")
-        content = file.read()
+    try:
+        content = _content(path, descriptor)
+    finally:
+        os.close(descriptor)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _unreadable(path, f"line {line} is not UTF-8") from error
+
+
+def _content(path: Path, descriptor: int) -> bytes:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise _unreadable(path, "it is not a regular file")
+    if found.st_size > MAX_BYTES:
+        raise _unreadable(path, f"it has {found.st_size} bytes, the limit is {MAX_BYTES}")
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read()
 
 
 def _unreadable(path: Path, reason: str) -> ConfigError:

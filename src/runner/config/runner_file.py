@@ -183,7 +183,7 @@ class _Reader:
 
     def _unknown(self, keys: tuple[str, ...], value: object) -> NoReturn:
         name = ".".join(keys)
-        if looks_secret(keys[-1]):
+        if isinstance(value, str) and looks_secret(keys[-1]):
             self._fail(
                 keys,
                 f"{name} looks like a secret, and this file is made to be committed.",
