@@ -16,7 +16,7 @@ from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent
 from runner.cli.assembly import Job, perform
-from runner.cli.replaying import scripted_environment
+from runner.cli.replaying import scripted
 from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools
@@ -106,7 +106,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder).resolve()
         (project / "SPEC.md").write_text("# benchmark\n", encoding="utf-8")
-        with scripted_environment(parse_script(script(), name="benchmark"), project) as environment:
+        with scripted(parse_script(script(), name="benchmark"), project) as answers:
+            environment = answers.environment
             perform(Job(project, RunOptions(), "Benchmark", environment), gaps)
             cold = [anyio.run(cold_connect, project, environment) for _ in range(COLD_CONNECTS)]
     gap, connect = statistics.median(gaps.seconds), statistics.median(cold)

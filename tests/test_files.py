@@ -11,7 +11,7 @@ import pytest
 
 import runner
 from runner.errors import LockTimeoutError, StateWriteError
-from runner.files import locked, sweep_temporary, write_atomic
+from runner.files import locked, read_regular, sweep_temporary, write_atomic
 
 _SOURCE = str(Path(runner.__file__).parents[1])
 _IS_ROOT = os.geteuid() == 0
@@ -122,7 +122,7 @@ def test_a_read_only_folder_keeps_the_old_file(tmp_path: Path) -> None:
         import os, sys
         from pathlib import Path
         from runner.errors import StateWriteError
-        from runner.files import write_atomic
+        from runner.files import read_regular, write_atomic
         os.chdir(sys.argv[1])
         if os.geteuid() == 0:
             os.setuid(65534)
@@ -147,7 +147,7 @@ def test_a_write_that_does_not_fit_leaves_the_old_file_and_no_rest(tmp_path: Pat
         import resource, sys
         from pathlib import Path
         from runner.errors import StateWriteError
-        from runner.files import write_atomic
+        from runner.files import read_regular, write_atomic
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         try:
             write_atomic(Path(sys.argv[1]), "x" * 100_000)
@@ -184,7 +184,7 @@ def test_a_killed_writer_leaves_the_old_content_or_the_new(tmp_path: Path) -> No
     code = """
         import sys
         from pathlib import Path
-        from runner.files import write_atomic
+        from runner.files import read_regular, write_atomic
         print("ready", flush=True)
         while True:
             for letter in "ab":
@@ -257,7 +257,7 @@ def test_a_lock_is_free_when_its_holder_was_killed(tmp_path: Path) -> None:
     code = """
         import sys, time
         from pathlib import Path
-        from runner.files import locked
+        from runner.files import read_regular, locked
         with locked(Path(sys.argv[1])):
             print("held", flush=True)
             time.sleep(60)
@@ -285,3 +285,30 @@ def test_a_lock_that_can_not_be_created_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StateWriteError, match="move it away"), locked(tmp_path / "file" / "lock"):
         pass
+
+
+def test_a_regular_file_is_read_up_to_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"abcdef")
+    assert read_regular(tmp_path / "f", limit=3) == b"abc"
+
+
+def test_a_link_out_of_the_folder_is_not_read(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "f"
+    outside.write_bytes(b"secret")
+    (tmp_path / "link").symlink_to(outside)
+    with pytest.raises(PermissionError, match="leads out"):
+        read_regular(tmp_path / "link", limit=10, within=tmp_path)
+
+
+def test_a_link_to_itself_is_an_error_of_the_system(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match="symbolic links"):
+        read_regular(tmp_path / "loop", limit=10, within=tmp_path)
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="regular"):
+        read_regular(tmp_path / "pipe", limit=10)

@@ -11,8 +11,7 @@ RunnerError
 ├── LockTimeoutError           another process holds a lock
 ├── DeliverableError           a change to the deliverables is refused
 ├── AgentStartError            the agent could not be started at all
-├── IntegrityError             something changed that nobody was allowed to change
-└── DivergenceError            a conversation left its scripted model's script
+└── IntegrityError             something changed that nobody was allowed to change
 """
 
 
@@ -75,7 +74,3 @@ class ScriptError(UsageError):
 
 class IntegrityError(RunnerError):
     """Something changed that nobody was allowed to change."""
-
-
-class DivergenceError(RunnerError):
-    """A conversation left the script of the scripted model that answered it."""

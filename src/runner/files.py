@@ -18,6 +18,7 @@ from pathlib import Path
 from runner.errors import LockTimeoutError, StateWriteError
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE_MODE = 0o666  # the umask takes its share
 _NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Some file systems can't sync a folder; their rename is as durable as it will ever be.
@@ -72,6 +73,32 @@ def write_atomic(path: Path, data: str | bytes, *, mode: int | None = None) -> N
         _sync_folder(path.parent)
     except OSError as error:
         raise write_error(path, error) from error
+
+
+def read_regular(path: Path, *, limit: int, within: Path | None = None) -> bytes:
+    """Return the content of a regular file, without ever waiting for a pipe.
+
+    Args:
+        limit: bytes that are read at most.
+        within: a folder that the file has to be in once all links are followed, so that a
+            link in an untrusted project can't choose what of this machine is read.
+
+    Raises:
+        OSError: it can't be read, is no regular file, or leads out of `within`.
+    """
+    real = path
+    if within is not None:
+        try:
+            real = path.resolve(strict=True)
+        except RuntimeError as error:  # what pathlib makes of a link that leads to itself
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
+        if not real.is_relative_to(within.resolve()):
+            raise PermissionError(errno.EACCES, f"it leads out of {within}", str(path))
+    descriptor = os.open(real, _READ_FLAGS | (os.O_NOFOLLOW if within is not None else 0))
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        return file.read(limit)
 
 
 def sweep_temporary(directory: Path, older_than_seconds: float) -> int:

@@ -10,6 +10,7 @@ from runner.errors import (
     PrerequisiteError,
     RunnerError,
     StateCorruptError,
+    StateWriteError,
     UsageError,
 )
 from runner.loop.events import ExitReason
@@ -55,8 +56,10 @@ def test_usage_errors_exit_2(kind: type[RunnerError]) -> None:
     assert exit_code_for_error(kind("no")) == 2
 
 
-@pytest.mark.parametrize(
-    "kind", [RunnerError, StateCorruptError, LockTimeoutError, AgentStartError]
-)
+def test_damaged_state_is_a_prerequisite() -> None:
+    assert exit_code_for_error(StateCorruptError("no")) == 2
+
+
+@pytest.mark.parametrize("kind", [RunnerError, StateWriteError, LockTimeoutError, AgentStartError])
 def test_other_errors_exit_1(kind: type[RunnerError]) -> None:
     assert exit_code_for_error(kind("no")) == 1

@@ -196,7 +196,7 @@ def test_a_project_that_was_never_used_stays_untouched(project: Project) -> None
 def test_a_damaged_file_is_named_with_its_line(project: Project) -> None:
     project.plan('{"deliverables": [}')
     code, out, err = project.ask()
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert f"{project.file}:1:" in err or str(project.file) in err
 
 

@@ -153,6 +153,58 @@ def test_a_damaged_status_file_ends_the_run_and_stays_as_it_is(tmp_path: Path) -
         file.parent.mkdir()
         file.write_text('{"deliverables": [', encoding="utf-8")
         done = ours.run()
-        assert (done.returncode, str(file) in done.stderr) == (1, True)
+        assert (done.returncode, str(file) in done.stderr) == (2, True)
         assert file.read_text(encoding="utf-8") == '{"deliverables": ['
         assert ours.model.requests == []
+
+
+@pytest.mark.parametrize("arguments", [["-p", "nowhere"], ["--bogus"], ["-n", "0"]])
+def test_what_never_began_is_a_json_result_too(tmp_path: Path, arguments: list[str]) -> None:
+    with project(tmp_path, PLAN_TWO) as ours:
+        done = ours.run("--output-format", "json", *arguments)
+    result = json.loads(done.stdout)
+    assert (result["exit_reason"], result["exit_code"]) == ("error", 2)
+
+
+def test_a_wrong_override_is_found_before_anything_is_paid_for(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        (ours.path / ".runner").mkdir()
+        (ours.path / ".runner" / "coding.md").write_text("", encoding="utf-8")
+        assert "coding.md is empty" in _usage_error(ours)
+        assert ours.model.requests == []
+
+
+BREAK_STATE = """
+[[session]]
+instruction = "coding"
+
+[[session.turn]]
+tools = [{ name = "Bash", input = { command = "sleep 2" } }]
+
+[[session.turn]]
+text = "Slept."
+"""
+
+
+def test_an_error_in_mid_run_keeps_what_was_done_and_spent(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + BREAK_STATE) as ours:
+        running = ours.start("--output-format", "stream-json")
+        assert running.stdout is not None
+        for line in running.stdout:
+            if "session_started" in line and "coding" in line:
+                (ours.path / ".runner" / "status.json").write_text("{", encoding="utf-8")
+                break
+        rest, _ = running.communicate(timeout=60)
+        results = [text for text in rest.splitlines() if text.startswith('{"type": "result"')]
+        result = json.loads(results[-1])
+    assert (result["exit_reason"], result["iterations"]) == ("error", 2)
+    assert result["total_cost_usd"] > 0
+
+
+def test_a_script_that_was_left_is_a_warning_and_a_bad_exit(tmp_path: Path) -> None:
+    script = tmp_path / "script.toml"
+    fallback = '\n[[session]]\nfallback = true\n[[session.turn]]\ntext = "what?"\n'
+    script.write_text(PLAN_TWO + PASS_BOUND.replace("repeat = true", "") + fallback, "utf-8")
+    with project(tmp_path, PLAN_TWO) as ours:
+        done = ours.run("--replay", str(script), "-n", "2")
+        assert done.returncode == 4

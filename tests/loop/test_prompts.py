@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,23 @@ def test_the_note_is_mentioned_where_there_is_one(tmp_path: Path) -> None:
 def test_an_earlier_failure_is_passed_on(tmp_path: Path) -> None:
     prompt = build_prompt(MARKER, "# Do it", tmp_path, previous_failure="it timed out")
     assert "it timed out" in prompt
+
+
+def test_a_guide_that_leads_out_of_the_project_is_not_read(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    secret = tmp_path_factory.mktemp("home") / "id_rsa"
+    secret.write_text("the-secret", encoding="utf-8")
+    (tmp_path / "CLAUDE.md").symlink_to(secret)
+    assert "the-secret" not in build_prompt(MARKER, "# Do it", tmp_path)
+
+
+def test_a_guide_may_be_a_link_inside_the_project(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
+    (tmp_path / "CLAUDE.md").symlink_to("AGENTS.md")
+    assert "Use tabs." in build_prompt(MARKER, "# Do it", tmp_path)
+
+
+def test_a_pipe_in_place_of_a_guide_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "CLAUDE.md")
+    assert build_prompt(MARKER, "# Do it", tmp_path)

@@ -82,3 +82,9 @@ def test_a_link_out_of_the_tree_is_not_followed(
 def test_a_file_that_can_not_be_opened_is_no_error(root: Path) -> None:
     os.mkfifo(root / "pipe")
     assert WorkTree(root).fingerprint()
+
+
+def test_a_pipe_in_place_of_a_repository_head_is_not_waited_for(root: Path) -> None:
+    (root / ".git").mkdir()
+    os.mkfifo(root / ".git" / "HEAD")
+    assert WorkTree(root).fingerprint()

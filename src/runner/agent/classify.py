@@ -20,6 +20,10 @@ _TOO_MANY = 429
 # The API's own spending limits come as 400; a limit found before a request has no status.
 _QUOTA_STATUSES = (None, 400, _TOO_MANY)
 _NO_QUOTA = "not your usage limit"
+_LOGGED_OUT = "not logged in"
+_NO_CREDENTIALS = (
+    "There are no API credentials: set ANTHROPIC_API_KEY, or log in with `claude`, and run again."
+)
 _REFUSED_KEY = "The API refused the key"
 _KEY_HELP = "check ANTHROPIC_API_KEY, or log in with `claude`, and run again"
 _ABORTED = frozenset({"aborted_streaming", "aborted_tools"})
@@ -122,7 +126,13 @@ def _resets_at(tail: SessionTail) -> int | None:
 
 
 def _is_fatal(status: int | None, text: str) -> bool:
-    return status in (_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND) or "invalid api key" in text.lower()
+    if status in (_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND):
+        return True
+    return "invalid api key" in text.lower() or _is_logged_out(text)
+
+
+def _is_logged_out(text: str) -> bool:
+    return text.lower().startswith(_LOGGED_OUT)
 
 
 def _error(message: "ResultMessage", outcome: SessionOutcome) -> str:
@@ -130,5 +140,7 @@ def _error(message: "ResultMessage", outcome: SessionOutcome) -> str:
         return _MESSAGES[outcome]
     if message.api_error_status in (_UNAUTHORIZED, _FORBIDDEN):
         return f"{_REFUSED_KEY} (HTTP {message.api_error_status}): {_KEY_HELP}."
+    if _is_logged_out(message.result or ""):
+        return _NO_CREDENTIALS
     said = message.result or "; ".join(message.errors or ()) or message.subtype
     return said.strip()

@@ -10,9 +10,10 @@ from runner.agent.hooks import deny_by_default
 from runner.agent.options import AgentSettings, is_users_tool, session_options
 from runner.agent.process import AgentProcess
 from runner.agent.session import ClaudeSession, SinkSlot, StderrTail
-from runner.agent.tools import make_server, offered_tools
+from runner.agent.tools import make_server, offered_tools, qualified_name
 from runner.deliverables.tools import DeliverableTools
-from runner.errors import AgentStartError
+from runner.errors import AgentStartError, DeliverableError, RunnerError
+from runner.loop.events import StreamToolDenied
 from runner.loop.ports import SessionPlan
 from runner.marker import Instruction
 from runner.security.decision import Decision
@@ -34,6 +35,7 @@ class ClaudeAgentFactory:
         judge: decides on every tool call.
         make_tools: returns a fresh tools; called once per session.
         wrap: puts what contains the agent in front of its command line.
+        on_failure: is told when an injected tool could not do its work, as on a full disk.
     """
 
     def __init__(
@@ -43,11 +45,13 @@ class ClaudeAgentFactory:
         judge: InstructionJudge,
         make_tools: Callable[[Instruction], DeliverableTools],
         wrap: Callable[[Instruction, Sequence[str]], Sequence[str]] = lambda _, command: command,
+        on_failure: Callable[[RunnerError], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._judge = judge
         self._make_tools = make_tools
         self._wrap = wrap
+        self._on_failure = on_failure
 
     async def connect(self, plan: SessionPlan) -> ClaudeSession:
         """See `AgentFactory.connect`."""
@@ -79,6 +83,11 @@ class ClaudeAgentFactory:
 
         offered = offered_tools(plan.instruction)
 
+        def refused(name: str, arguments: dict[str, Any], error: RunnerError) -> None:
+            slot.denied(StreamToolDenied(qualified_name(name), arguments, str(error)))
+            if not isinstance(error, DeliverableError):
+                self._on_failure(error)
+
         def judge(name: str, tool_input: dict[str, Any]) -> Decision:
             users = {name} if is_users_tool(self._settings, name) else set()
             return self._judge(plan.instruction, offered | users, name, tool_input)
@@ -88,7 +97,7 @@ class ClaudeAgentFactory:
                 self._settings,
                 plan,
                 launcher=process.launcher,
-                server=make_server(plan.instruction, tools),
+                server=make_server(plan.instruction, tools, refused),
                 hooks=deny_by_default(judge, slot.denied, self._settings.project_dir),
                 on_stderr=stderr,
             )

@@ -23,7 +23,9 @@ PROTECTED_FOLDERS = (".runner", ".git", ".claude")
 _API_RETRIES = "5"
 """About 15 s of the agent's own back-off; the loop adds its own between sessions."""
 
-_USERS_CHOICE = frozenset({"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_MAX_RETRIES"})
+_USERS_CHOICE = frozenset(
+    {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS"}
+)
 
 _FILE_RULES = {
     "Read": ("Read",),
@@ -134,6 +136,8 @@ def _environment(settings: AgentSettings) -> dict[str, str]:
     defaults = {
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": _API_RETRIES,
+        # A request that is not even answered would otherwise hang for ten minutes a try.
+        "API_TIMEOUT_MS": "120000",
         # The policy judges relative paths from the project directory: no `cd` may outlive
         # its command (the hook refuses a shell that starts elsewhere).
         "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR": "1",

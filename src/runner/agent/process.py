@@ -19,6 +19,7 @@ import anyio
 from runner.agent import guard
 from runner.errors import AgentStartError
 
+_PREFIX = "runner-agent-"
 _POLL_SECONDS = 0.01
 _KILL_SECONDS = 1.0
 _GUARD = Path(guard.__file__).resolve()
@@ -45,6 +46,16 @@ def bundled_agent() -> Path:
     return Path(found).resolve()
 
 
+def sweep_launchers() -> None:
+    """Remove the launchers of runners that were killed before their guard could do it."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        with suppress(OSError):
+            ours = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+            if ours and owner.isdigit() and not _is_running(int(owner)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 class AgentProcess:
     """The launcher and, once started, the process of one agent session.
 
@@ -53,7 +64,7 @@ class AgentProcess:
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._directory = Path(tempfile.mkdtemp(prefix="runner-agent-"))
+        self._directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._pid_file = self._directory / "pid"
         self._pid: int | None = None
         self.launcher = self._directory / "agent"

@@ -11,6 +11,7 @@ import anyio
 
 from runner.agent.classify import SessionTail, classify_result, crashed, interrupted, refused_key
 from runner.agent.convert import stream_events
+from runner.agent.pricing import SpentTokens
 from runner.agent.process import AgentProcess
 from runner.deliverables.tools import DeliverableTools
 from runner.loop.events import (
@@ -84,6 +85,7 @@ class ClaudeSession:
         self._last_text = ""
         self._rate_limit: RateLimitInfo | None = None
         self._broken: str | None = None
+        self._spent = SpentTokens()
         self._in_turn = False
         self._interrupted = False
         self._closed = False
@@ -98,6 +100,8 @@ class ClaudeSession:
             result = await self._converse(prompt)
         finally:
             sink(StreamEnd())
+        if self._in_turn:  # it ended without its own account of what it spent
+            result = replace(result, cost_usd=self._spent.estimated_usd)
         if self._interrupted and result.outcome is not SessionOutcome.COMPLETED:
             result = interrupted(result)
         return replace(result, duration_seconds=time.monotonic() - started)
@@ -148,11 +152,13 @@ class ClaudeSession:
             self._broken = f"The agent process failed: {_first_line(error)}."
 
     def _take(self, message: "Message") -> SessionResult | None:
-        from claude_agent_sdk import RateLimitEvent, ResultMessage  # noqa: PLC0415
+        from claude_agent_sdk import AssistantMessage, RateLimitEvent, ResultMessage  # noqa: PLC0415
 
         if isinstance(message, ResultMessage):
             self._in_turn = False
             return classify_result(message, self._tail())
+        if isinstance(message, AssistantMessage):
+            self._spent.add(message.message_id, message.model, message.usage)
         if isinstance(message, RateLimitEvent):
             self._rate_limit = message.rate_limit_info
         for event in stream_events(message):

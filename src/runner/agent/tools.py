@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 SERVER_NAME = "runner"
 
+RefusalSink = Callable[[str, dict[str, Any], RunnerError], None]
+"""(tool name, its arguments, why it was refused)."""
+
 TOOLS_BY_INSTRUCTION: Mapping[Instruction, tuple[str, ...]] = {
     Instruction.INITIALIZER: ("create",),
     Instruction.CODING: ("set_status", "list"),
@@ -49,17 +52,23 @@ def offered_tools(instruction: Instruction) -> frozenset[str]:
     return frozenset((*BUILT_IN_TOOLS[instruction], *ours))
 
 
-def make_server(instruction: Instruction, tools: DeliverableTools) -> "McpSdkServerConfig":
-    """Return a fresh in-process MCP server with the tools for `instruction`."""
+def make_server(
+    instruction: Instruction, tools: DeliverableTools, on_refused: RefusalSink
+) -> "McpSdkServerConfig":
+    """Return a fresh in-process MCP server with the tools for `instruction`.
+
+    Args:
+        on_refused: is told of every call that a tool refused, or failed to carry out.
+    """
     from claude_agent_sdk import create_sdk_mcp_server  # noqa: PLC0415
 
     names = TOOLS_BY_INSTRUCTION[instruction]
     return create_sdk_mcp_server(
-        SERVER_NAME, version=__version__, tools=[_tool(name, tools) for name in names]
+        SERVER_NAME, version=__version__, tools=[_tool(name, tools, on_refused) for name in names]
     )
 
 
-def _tool(name: str, tools: DeliverableTools) -> "SdkMcpTool[Any]":
+def _tool(name: str, tools: DeliverableTools, on_refused: RefusalSink) -> "SdkMcpTool[Any]":
     from claude_agent_sdk import SdkMcpTool  # noqa: PLC0415
 
     handler: Callable[[Any], str] = {
@@ -71,18 +80,22 @@ def _tool(name: str, tools: DeliverableTools) -> "SdkMcpTool[Any]":
     }[name]
 
     async def call(arguments: dict[str, Any]) -> dict[str, Any]:
-        return answer(handler, arguments)
+        return answer(handler, arguments, lambda error: on_refused(name, arguments, error))
 
     return SdkMcpTool(name, TOOL_DESCRIPTIONS[name], TOOL_SCHEMAS[name], call)
 
 
-def answer(handler: Callable[[Any], str], arguments: dict[str, Any]) -> dict[str, Any]:
+def answer(
+    handler: Callable[[Any], str],
+    arguments: dict[str, Any],
+    on_refused: Callable[[RunnerError], None] = lambda _: None,
+) -> dict[str, Any]:
     """Call a handler and return the MCP tool result; a refusal is an MCP tool error."""
     try:
         text, refused = handler(arguments), False
-    except DeliverableError as error:
-        text, refused = str(error), True
     except RunnerError as error:
-        text = f"{error} Nothing was changed; end the session and say so in your last words."
-        refused = True
+        text, refused = str(error), True
+        if not isinstance(error, DeliverableError):
+            text += " Nothing was changed; end the session and say so in your last words."
+        on_refused(error)
     return {"content": [{"type": "text", "text": text}], "is_error": refused}

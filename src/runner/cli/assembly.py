@@ -1,7 +1,8 @@
 """Put a run together: the one place that knows loop, agent, policy and state at once."""
 
 import os
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,22 +15,19 @@ from runner.agent.containment.status import Caution, Containment
 from runner.agent.containment.watch import ReadOnlyWatch, read_only_environment
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
-from runner.agent.process import bundled_agent
+from runner.agent.process import bundled_agent, sweep_launchers
 from runner.cli.signals import stop_on_signal
 from runner.config.agent_file import load_agent_file
-from runner.config.instructions import instruction_text
+from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
-from runner.deliverables.model import Counts
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools, StatusChange
 from runner.deliverables.verification import VerificationTracker
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.errors import IntegrityError, RunnerError
+from runner.errors import RunnerError
 from runner.loop.events import (
     DeliverablesPlanned,
-    ExitReason,
     Notice,
-    RunEnded,
     RunResult,
     RunStarted,
     StatusChanged,
@@ -58,6 +56,7 @@ class Job:
         facts: further label/value lines of the startup display.
         command: `run`, or `sync` for read-only sessions.
         sandbox_required: whether to refuse where no sandbox can start.
+        divergences: where the conversation left the script of a scripted model, in words.
     """
 
     project_dir: Path
@@ -67,6 +66,7 @@ class Job:
     facts: tuple[tuple[str, str], ...] = ()
     command: Command = "run"
     sandbox_required: bool = True
+    divergences: Callable[[], Sequence[str]] = tuple
 
 
 def perform(job: Job, sink: RunSink) -> RunResult:
@@ -76,10 +76,14 @@ def perform(job: Job, sink: RunSink) -> RunResult:
 
     Raises:
         AgentStartError: there is no agent binary.
+        ConfigError: agent.json or an instruction override is wrong.
+        StateCorruptError: status.json is damaged.
         PrerequisiteError: another run is at work in the project, or no sandbox works here.
         StateWriteError: the project can't be written.
     """
     agent = bundled_agent()
+    sweep_launchers()
+    _check_before_spending(job)
 
     def warn(caution: Caution) -> None:
         sink(Notice("warning", caution.text, caution.hint))
@@ -92,32 +96,16 @@ def perform(job: Job, sink: RunSink) -> RunResult:
         sink(RunStarted(__version__, job.message, facts))
         for caution in containment.cautions:
             warn(caution)
-        try:
-            result = anyio.run(_run, job, sink, agent, containment)
-        except* RunnerError as group:
-            # Task groups wrap what is raised in them; people are told the error itself.
-            result = _failed(job, _first(group))
-            sink(RunEnded(result))
-        return result
+        return anyio.run(_run, job, sink, agent, containment)
 
 
-def _first(group: ExceptionGroup[RunnerError]) -> RunnerError:
-    first: RunnerError | ExceptionGroup[RunnerError] = group
-    while isinstance(first, ExceptionGroup):
-        first = first.exceptions[0]
-    return first
-
-
-def _failed(job: Job, error: RunnerError) -> RunResult:
-    broken = isinstance(error, IntegrityError)
-    return RunResult(
-        command=job.command,
-        exit_reason=ExitReason.BLOCKED_RUNTIME if broken else ExitReason.ERROR,
-        message=error.message,
-        hint=error.hint,
-        spec_id=derive_spec_id(job.project_dir),
-        counts=Counts(),
-    )
+def _check_before_spending(job: Job) -> None:
+    """Find what would end the run anyway, before anything is paid for."""
+    load_agent_file(job.project_dir)
+    for instruction in Instruction:
+        if has_instruction(instruction):
+            instruction_text(job.project_dir, instruction)
+    StatusRepository(status_path(job.project_dir)).load()
 
 
 def _containment_request(job: Job, agent: Path) -> Request:
@@ -137,6 +125,9 @@ async def _run(job: Job, sink: RunSink, agent: Path, containment: Containment) -
         await tasks.start(stop_on_signal, run.stop)
         result = await run.execute()
         tasks.cancel_scope.cancel()
+    # The result is out: what is left is tidying up, and no signal may change the exit code.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     return result
 
 
@@ -157,6 +148,7 @@ def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) ->
             offered=offered,
         )
 
+    failures: list[RunnerError] = []
     tracker = VerificationTracker() if job.command == "sync" else None
 
     def make_tools(_instruction: Instruction) -> DeliverableTools:
@@ -183,11 +175,12 @@ def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) ->
             judge=judge,
             make_tools=make_tools,
             wrap=containment.wrap,
+            on_failure=failures.append,
         ),
         instruction_text=lambda instruction: instruction_text(job.project_dir, instruction),
         sink=sink,
         workflow=RunWorkflow() if tracker is None else SyncWorkflow(tracker),
-        after_session=_after_session(job, containment),
+        after_session=_after_session(job, containment, failures),
     )
 
 
@@ -197,10 +190,24 @@ def _agent_environment(job: Job) -> dict[str, str]:
     return {**read_only_environment(os.environ.get("PYTEST_ADDOPTS")), **job.agent_environment}
 
 
-def _after_session(job: Job, containment: Containment) -> Callable[[], None]:
-    if job.command == "run":
-        return lambda: None
-    return ReadOnlyWatch(job.project_dir, containment).after_session
+def _after_session(
+    job: Job, containment: Containment, failures: Sequence[RunnerError]
+) -> Callable[[], None]:
+    """Return what is done when a session is over.
+
+    Args:
+        failures: what the injected tools could not do; the first one ends the run, since
+            further sessions would be paid for and their work not recorded.
+    """
+    watch = ReadOnlyWatch(job.project_dir, containment) if job.command == "sync" else None
+
+    def after_session() -> None:
+        if watch is not None:
+            watch.after_session()
+        if failures:
+            raise failures[0]
+
+    return after_session
 
 
 def _run_settings(job: Job) -> RunSettings:

@@ -57,7 +57,7 @@ def check(text: ShellText, *, kind: Kind = "run", chosen: Chosen, as_json: AsJso
 
 def _lines(found: "Explanation") -> list[str]:
     lines = [
-        f"{_verdict(item.decision):8}{inert(item.source, _SOURCE_LIMIT)}  ({item.decision.rule})"
+        f"{_verdict(item.decision):8}{inert(item.source, _SOURCE_LIMIT) or '(redirection)'}  ({item.decision.rule})"
         for item in found.commands
     ]
     decision = found.decision

@@ -42,19 +42,20 @@ def demo(*, project_dir: DemoDir = None, chosen: Chosen) -> None:
     from runner.agent.containment.probe import switched_off  # noqa: PLC0415
     from runner.cli.assembly import Job  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
-    from runner.cli.replaying import scripted_environment  # noqa: PLC0415
+    from runner.cli.replaying import scripted  # noqa: PLC0415
     from runner.replay.demo import demo_script, demo_spec_text  # noqa: PLC0415
 
     project = _demo_project(project_dir, demo_spec_text())
-    with scripted_environment(demo_script(), project) as environment:
+    with scripted(demo_script(), project) as answers:
         job = Job(
             project,
             RunOptions(sandbox=not switched_off(os.environ)),
             "Demo: building SPEC.example.md with a scripted model",
-            environment,
+            answers.environment,
             (("Model answers", "scripted; no key, no network, no cost"),),
             # What runs is the script that we ship; so the demo also works where no sandbox can.
             sandbox_required=False,
+            divergences=answers.divergences,
         )
         result = present(job, chosen)
     if chosen[OUTPUT_FORMAT] == "text" and not chosen[QUIET]:
@@ -62,7 +63,7 @@ def demo(*, project_dir: DemoDir = None, chosen: Chosen) -> None:
         typer.echo(f"  cd {project}")
         typer.echo("  python3 -m measure 26.2 mi km")
         typer.echo("  python3 -m unittest discover -s tests")
-    finish(result)
+    finish(job, result)
 
 
 def _demo_project(wanted: Path | None, spec: str) -> Path:

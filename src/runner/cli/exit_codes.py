@@ -3,7 +3,7 @@
 import signal
 from types import MappingProxyType
 
-from runner.errors import RunnerError, UsageError
+from runner.errors import RunnerError, StateCorruptError, UsageError
 from runner.loop.events import ExitReason
 
 SUCCESS = 0
@@ -51,4 +51,4 @@ def exit_code(reason: ExitReason, signal_number: int | None = None) -> int:
 
 def exit_code_for_error(error: RunnerError) -> int:
     """Return the exit code of a command that ended with `error`."""
-    return USAGE if isinstance(error, UsageError) else FAILURE
+    return USAGE if isinstance(error, UsageError | StateCorruptError) else FAILURE

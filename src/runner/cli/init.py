@@ -40,4 +40,4 @@ def init(chosen: Chosen) -> None:
         typer.echo(f"Wrote {spec}: an example. Replace it by what you want to have built.")
     if not existed:
         typer.echo(f"Made {state}: runner keeps its state there.")
-    typer.echo("Next: runner run")
+    typer.echo("Next: edit SPEC.md, then `runner doctor` and `runner run`.")

@@ -1,27 +1,38 @@
 """The one place where errors become messages and exit codes (CONTRACT §2)."""
 
+import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from runner.cli.exit_codes import FAILURE, exit_code_for_error
+from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
+from runner.cli.result import result_object
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
+from runner.deliverables.model import Counts
 from runner.errors import RunnerError
+from runner.loop.events import ExitReason, RunEnded, RunResult
 
 _SIGINT_EXIT = 130
+_FORMAT = "--output-format"
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command; return its exit code. Never raises."""
     from runner.cli.app import invoke  # noqa: PLC0415 - Typer is slow to import
 
+    wanted = wants_json(arguments, os.environ)
     try:
-        return invoke(complete_thinking(arguments))
+        code = invoke(complete_thinking(arguments))
     except RunnerError as error:
         _complain(error)
-        return exit_code_for_error(error)
+        code = exit_code_for_error(error)
+        if wanted:
+            _print_result(arguments[0], code, error.message, error.hint)
+        return code
     except KeyboardInterrupt:
+        if wanted:
+            _print_result(arguments[0], _SIGINT_EXIT, "User interrupted", None)
         return _SIGINT_EXIT
     except BrokenPipeError:
         # Whoever read our output is gone; nothing that could be said would arrive.
@@ -29,7 +40,43 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return FAILURE
     except Exception as error:  # noqa: BLE001 - the boundary: a bug must not look like success
         _report_bug(error)
+        if wanted:
+            _print_result(arguments[0], FAILURE, f"unexpected {type(error).__name__}", None)
         return FAILURE
+    if code == USAGE and wanted:
+        _print_result(arguments[0], code, "wrong usage; stderr says what", None)
+    return code
+
+
+def wants_json(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Return whether `run` or `sync` was to answer in JSON, also where it never came to that."""
+    if not arguments or arguments[0] not in {"run", "sync"}:
+        return False
+    given = [
+        following if argument == _FORMAT else argument.removeprefix(f"{_FORMAT}=")
+        for argument, following in zip(arguments, [*arguments[1:], ""], strict=True)
+        if argument == _FORMAT or argument.startswith(f"{_FORMAT}=")
+    ]
+    chosen = given[-1] if given else environ.get("AUTORUNNER_OUTPUT_FORMAT", "")
+    return chosen in {"json", "stream-json"}
+
+
+def _print_result(command: str, code: int, message: str, hint: str | None) -> None:
+    """Print the result object of a command that ended before it began (CONTRACT §3)."""
+    interrupted = code == _SIGINT_EXIT
+    result = result_object(
+        RunEnded(
+            RunResult(
+                command=command,
+                exit_reason=ExitReason.INTERRUPTED if interrupted else ExitReason.ERROR,
+                message=message,
+                hint=hint,
+                spec_id="",
+                counts=Counts(),
+            )
+        )
+    )
+    sys.stdout.write(json.dumps({**result, "exit_code": code}) + "\n")
 
 
 def complete_thinking(arguments: Sequence[str]) -> list[str]:

@@ -7,7 +7,9 @@ from typing import cast
 import typer
 
 from runner.cli.assembly import Job, perform
-from runner.cli.exit_codes import exit_code
+from runner.cli.durations import plural
+from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
+from runner.cli.inert import inert
 from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
@@ -28,10 +30,21 @@ def present(job: Job, chosen: Chosen) -> RunResult:
         return perform(job, presenter)
 
 
-def finish(result: RunResult) -> None:
+def finish(job: Job, result: RunResult) -> None:
     """End the command with the result's exit code (CONTRACT §2).
+
+    A run that left its script did not show what the script was written for: it can't end well.
 
     Raises:
         typer.Exit: always.
     """
-    raise typer.Exit(exit_code(result.exit_reason, result.signal_number))
+    code = exit_code(result.exit_reason, result.signal_number)
+    diverged = job.divergences()
+    if diverged:
+        typer.echo(
+            f"Warning: The conversation left the script {plural(len(diverged), 'time')}; first: "
+            f"{inert(diverged[0])}\n"
+            "       docs/scripted-model.md explains how sessions and turns are matched.",
+            err=True,
+        )
+    raise typer.Exit(code or (FAILURE if diverged else SUCCESS))

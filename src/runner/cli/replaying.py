@@ -1,15 +1,32 @@
 """Surroundings in which a scripted model answers instead of a paid one."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.cli.assembly import Command, Job
 from runner.config.run_options import RunOptions
-from runner.errors import DivergenceError
 from runner.replay.script import Script, load_script
 from runner.replay.server import ScriptedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """A scripted model that is being served.
+
+    Attributes:
+        environment: what an agent needs to talk to it.
+        model: where the conversation left the script stands in its `divergences`.
+    """
+
+    environment: dict[str, str]
+    model: ScriptedModel
+
+    def divergences(self) -> Sequence[str]:
+        """Return where the conversation left the script so far, in words."""
+        return [str(divergence) for divergence in self.model.divergences]
 
 
 @contextmanager
@@ -25,19 +42,25 @@ def answering(
 
     Raises:
         ScriptError: the script that `replay` names is wrong.
-        DivergenceError: afterwards, when the conversation left the script.
     """
     if replay is None:
         yield Job(project_dir, options, message, command=command)
         return
-    with scripted_environment(replay, project_dir) as environment:
-        facts = (("Model answers", f"scripted, from {replay}"),)
-        yield Job(project_dir, options, message, environment, facts, command=command)
+    with scripted(replay, project_dir) as answers:
+        yield Job(
+            project_dir,
+            options,
+            message,
+            answers.environment,
+            (("Model answers", f"scripted, from {replay}"),),
+            command=command,
+            divergences=answers.divergences,
+        )
 
 
 @contextmanager
-def scripted_environment(script: Script | Path, project_dir: Path) -> Iterator[dict[str, str]]:
-    """Serve `script` on loopback; give the agent's environment while it is served.
+def scripted(script: Script | Path, project_dir: Path) -> Iterator[Scripted]:
+    """Serve `script` on loopback.
 
     The agent's own state goes to a temporary folder, so that nothing of a real login is used.
 
@@ -47,7 +70,6 @@ def scripted_environment(script: Script | Path, project_dir: Path) -> Iterator[d
 
     Raises:
         ScriptError: the file is wrong.
-        DivergenceError: afterwards, when the conversation left the script.
     """
     loaded = load_script(script) if isinstance(script, Path) else script
     with (
@@ -56,11 +78,5 @@ def scripted_environment(script: Script | Path, project_dir: Path) -> Iterator[d
     ):
         # A proxy that the user has set must not come between the agent and loopback.
         direct = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-        yield {**model.agent_environment(), **direct, "CLAUDE_CONFIG_DIR": state}
-        divergences = model.divergences
-    if divergences:
-        first = divergences[0]
-        raise DivergenceError(
-            f"The conversation left the script {len(divergences)} time(s); first: {first}",
-            hint="docs/scripted-model.md explains how sessions and turns are matched.",
-        )
+        environment = {**model.agent_environment(), **direct, "CLAUDE_CONFIG_DIR": state}
+        yield Scripted(environment, model)

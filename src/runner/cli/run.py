@@ -37,7 +37,7 @@ def run(chosen: Chosen) -> None:
     options = RunOptions.of(chosen)
     with answering(chosen[REPLAY], project, options, "Implementing SPEC.md", command="run") as job:
         result = present(job, chosen)
-    finish(result)
+    finish(job, result)
 
 
 def warn_of_unknown_variables() -> None:

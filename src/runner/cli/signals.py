@@ -20,6 +20,8 @@ async def stop_on_signal(
     The agent process is in a session of its own and dies with ours (agent/guard.py), so that
     ending at once leaves nothing behind.
     """
+    # A terminal that was closed does not end an unattended run (output then goes nowhere).
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with anyio.open_signal_receiver(*_ENDING) as signals:
         task_status.started()
         asked = False

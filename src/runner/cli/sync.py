@@ -36,4 +36,4 @@ def sync(chosen: Chosen) -> None:
         from runner.cli.sync_commit import commit_results  # noqa: PLC0415
 
         commit_results(project)
-    finish(result)
+    finish(job, result)

@@ -3,9 +3,18 @@
 from pathlib import Path
 
 from runner.config.reading import read_text
-from runner.errors import ConfigError
+from runner.errors import ConfigError, PrerequisiteError
 from runner.marker import Instruction
-from runner.resources import data_text
+from runner.resources import data_path, data_text
+
+
+def has_instruction(instruction: Instruction) -> bool:
+    """Return whether runner ships a text for it; review and remediate come with the gates."""
+    try:
+        data_path("instructions", f"{instruction}.md")
+    except PrerequisiteError:
+        return False
+    return True
 
 
 def instruction_text(project_dir: Path, instruction: Instruction) -> str:
@@ -17,7 +26,8 @@ def instruction_text(project_dir: Path, instruction: Instruction) -> str:
         ConfigError: the override can't be read, or is empty.
     """
     override = project_dir / ".runner" / f"{instruction}.md"
-    text = read_text(override)
+    # Its text goes to the model: a link must not make it any other file of this machine.
+    text = read_text(override, within=project_dir)
     if text is None:
         return data_text("instructions", f"{instruction}.md").strip()
     if not text.strip():

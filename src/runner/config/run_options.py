@@ -86,6 +86,13 @@ def resolve_project(project_dir: Path | None) -> Path:
             f"Project directory not found: {path}.",
             hint="Give an existing directory with --project-dir, or create it first.",
         )
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise PrerequisiteError(
+            f"The path of the project is not UTF-8: {str(path)!r}.",
+            hint="Rename the folder; the agent and its tools exchange paths as UTF-8 text.",
+        ) from error
     return path
 
 
@@ -99,7 +106,7 @@ def require_spec(project_dir: Path) -> Path:
     if not spec.is_file():
         raise PrerequisiteError(
             f"{SPEC_NAME} not found in {project_dir}.",
-            hint="Write one there (SPEC.example.md shows the form), or name another folder "
+            hint="Write one there (`runner init` gives an example), or name another folder "
             "with --project-dir.",
         )
     try:

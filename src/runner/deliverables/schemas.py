@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from runner.deliverables.transitions import ID_PATTERN, PHASE_PATTERN
-
 MAX_LIST_LIMIT = 100
 DEFAULT_LIST_LIMIT = 5
 STATUS_VALUES = ("pending", "passed", "blocked")
@@ -21,7 +19,6 @@ _DRAFT = {
     "properties": {
         "id": {
             "type": "string",
-            "pattern": ID_PATTERN,
             "description": "Type in upper case, hyphen, three digits: UI-001, API-014. Never reused.",
         },
         "description": {
@@ -36,7 +33,6 @@ _DRAFT = {
         },
         "phase": {
             "type": "string",
-            "pattern": PHASE_PATTERN,
             "description": "Id of the phase it belongs to, e.g. phase-1. Phases are worked on in "
             "the order in which they are first named; leave it out when there is one phase only.",
         },

@@ -23,6 +23,8 @@ PHASE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 _ID = re.compile(ID_PATTERN)
 _PHASE = re.compile(PHASE_PATTERN)
 _MAX_ID_LENGTH = 64
+_MAX_TEXT_LENGTH = 4000
+_MAX_TEXTS = 100
 # Everything else below U+0020, DEL, C1 and lone surrogates could upset a terminal or a file.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -191,10 +193,19 @@ def _check_dependencies(draft: Draft, known: set[str]) -> None:
 
 
 def _texts(draft: Draft, name: str, values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(_text(draft, name, value) for value in values)
+    texts = tuple(_text(draft, name, value) for value in values)
+    if len(texts) > _MAX_TEXTS:
+        _refuse(draft, f"has {len(texts)} entries in {name}", "Cut it into several deliverables.")
+    return texts
 
 
 def _text(draft: Draft, name: str, value: str) -> str:
+    if len(value) > _MAX_TEXT_LENGTH:
+        _refuse(
+            draft,
+            f"has a text of {len(value)} characters in {name}",
+            f"Say it in at most {_MAX_TEXT_LENGTH}; every later prompt carries it.",
+        )
     stripped = value.strip()
     if not stripped:
         _refuse(draft, f"has an empty text in {name}", "Write what is meant, or leave it out.")

@@ -70,7 +70,13 @@ def prepare_state_directory(directory: Path) -> Path:
 
 
 def _refuse_foreign_link(directory: Path) -> None:
-    target = directory.resolve()
+    try:
+        target = directory.resolve()
+    except RuntimeError as error:  # what pathlib makes of a link that leads to itself
+        raise StateWriteError(
+            f"{directory} is a symbolic link that leads to itself.",
+            hint="Replace it by a real folder.",
+        ) from error
     if directory.is_symlink() and not target.is_relative_to(directory.parent.resolve()):
         raise StateWriteError(
             f"{directory} is a symbolic link to {target}, outside the project.",

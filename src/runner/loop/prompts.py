@@ -7,6 +7,7 @@ could run the project's own hooks.
 from pathlib import Path
 
 from runner.deliverables.model import Deliverable, StatusFile
+from runner.files import read_regular
 from runner.loop.worktree import NOTE_NAME
 from runner.marker import PromptMarker
 
@@ -85,10 +86,10 @@ def _guides(project_dir: Path) -> list[str]:
     found = []
     for name in _GUIDES:
         try:
-            with (project_dir / name).open("rb") as file:
-                text = file.read(_GUIDE_LIMIT_BYTES).decode("utf-8", errors="replace").strip()
+            content = read_regular(project_dir / name, limit=_GUIDE_LIMIT_BYTES, within=project_dir)
         except OSError:
             continue
+        text = content.decode("utf-8", errors="replace").strip()
         if text:
             found.append(f"## The project's conventions ({name})\n\n{text}")
     return found

@@ -13,7 +13,7 @@ from typing import Protocol
 import anyio
 
 from runner.deliverables.model import Counts, Deliverable, StatusFile
-from runner.errors import AgentStartError
+from runner.errors import AgentStartError, RunnerError
 from runner.loop.ahead import ConnectAhead
 from runner.loop.backoff import retry_delay
 from runner.loop.drive import Drive
@@ -30,7 +30,7 @@ from runner.loop.events import (
 )
 from runner.loop.ports import AgentFactory, RunSink, SessionPlan
 from runner.loop.prompts import build_prompt
-from runner.loop.termination import Ending, Limits, Situation, evaluate
+from runner.loop.termination import Ending, Limits, Situation, broken_off, evaluate
 from runner.loop.waiting import QuotaWait, WaitPolicy, did_work
 from runner.loop.workflow import Assignment, RunWorkflow, Workflow
 from runner.loop.worktree import WorkTree
@@ -120,11 +120,14 @@ class Run:
     async def execute(self) -> RunResult:
         """Run until there is a reason to end, tell the sink, and return the result.
 
-        Raises:
-            StateError: the deliverables can't be read.
+        What goes wrong on the way is the result, with what was done and spent until then.
         """
         started = time.monotonic()
-        ending = await self._until_ending()
+        try:
+            ending = await self._until_ending()
+        except* RunnerError as group:
+            # Task groups wrap what is raised in them; people are told the error itself.
+            ending = broken_off(_first(group))
         result = self._result(ending, time.monotonic() - started)
         self._sink(RunEnded(result, self._workflow.details()))
         return result
@@ -186,13 +189,34 @@ class Run:
             task_id=assignment.deliverable.id if assignment.deliverable else None,
             sink=self._sink,
         )
-        self._after_session()
-        now = self._deliverables.load()
-        result = self._quota.timed(self._workflow.settle(assignment, result, now))
-        self._sink(SessionEnded(number, plan.instruction, result))
+        # What was paid for is counted, whoever wants to stop just now.
+        with anyio.CancelScope(shield=True):
+            await self._settle(assignment, result, before=(before, file, achieved))
+
+    async def _settle(
+        self,
+        assignment: Assignment,
+        result: SessionResult,
+        *,
+        before: tuple[bytes | None, StatusFile | None, object],
+    ) -> None:
+        """Note what came of a session that was closed.
+
+        Args:
+            before: the tree's fingerprint, the deliverables and the progress before it.
+        """
+        number = self._situation.sessions + 1
+        try:
+            self._after_session()
+            file = self._deliverables.load()
+        except RunnerError:
+            self._sink(SessionEnded(number, assignment.instruction, result))
+            self._note(result, progressed=False)
+            raise
+        result = self._quota.timed(self._workflow.settle(assignment, result, file))
+        self._sink(SessionEnded(number, assignment.instruction, result))
         self._seen = await anyio.to_thread.run_sync(self._tree.fingerprint)
-        changed = before != self._seen or now != file or achieved != self._workflow.progress()
-        self._note(result, progressed=changed)
+        self._note(result, progressed=before != (self._seen, file, self._workflow.progress()))
 
     def _plan(self, instruction: Instruction) -> SessionPlan:
         settings = self._settings
@@ -285,6 +309,13 @@ class Run:
             signal_number=self._signal_number,
             quota_resets_at=now.last.quota_resets_at if quota and now.last else None,
         )
+
+
+def _first(group: ExceptionGroup[RunnerError]) -> RunnerError:
+    first: RunnerError | ExceptionGroup[RunnerError] = group
+    while isinstance(first, ExceptionGroup):
+        first = first.exceptions[0]
+    return first
 
 
 def _was_refused(result: SessionResult) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runner.deliverables.model import StatusFile
+from runner.errors import IntegrityError, RunnerError
 from runner.loop.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.waiting import QuotaStand
 
@@ -78,6 +79,13 @@ def evaluate(situation: Situation, rules: "tuple[Rule, ...] | None" = None) -> E
     return next((ending for rule in rules or RULES if (ending := rule(situation))), None)
 
 
+def broken_off(error: RunnerError) -> Ending:
+    """Return the ending of a run in which something failed that is not the agent's."""
+    violated = isinstance(error, IntegrityError)
+    reason = ExitReason.BLOCKED_RUNTIME if violated else ExitReason.ERROR
+    return Ending(reason, error.message, error.hint)
+
+
 def interrupted(situation: Situation) -> Ending | None:
     """Priority 1: the user's word comes before everything."""
     if not situation.interrupted:
@@ -115,8 +123,8 @@ def all_blocked(situation: Situation) -> Ending | None:
     return Ending(
         ExitReason.ALL_BLOCKED,
         f"All {situation.file.counts.total} deliverables are blocked",
-        "The agent wrote the reasons into .runner-note.md; provide what is missing, then set "
-        "the deliverables to pending in .runner/status.json and run again.",
+        "Provide what is missing (an agent writes the reasons into .runner-note.md), then set "
+        '"blocked": false in .runner/status.json and run again.',
     )
 
 
@@ -187,9 +195,15 @@ def max_retries_exceeded(situation: Situation) -> Ending | None:
     said = (situation.last.error if situation.last else None) or "The agent session failed"
     return Ending(
         ExitReason.MAX_RETRIES_EXCEEDED,
-        f"{situation.consecutive_errors} sessions in a row failed; the last one: {said}",
+        f"{_failures(situation.consecutive_errors)}: {said}",
         "When the cause is mended, `runner run` goes on from here.",
     )
+
+
+def _failures(count: int) -> str:
+    if count == 1:
+        return "The session failed"
+    return f"{count} sessions in a row failed; the last one"
 
 
 def stalled(situation: Situation) -> Ending | None:
@@ -201,8 +215,8 @@ def stalled(situation: Situation) -> Ending | None:
         ExitReason.STALLED,
         f"{STALL_LIMIT} sessions in a row changed nothing"
         + (f"; the agent last said: {said}" if said else ""),
-        "See .runner-note.md; a clearer SPEC.md, a missing tool or a denied command is the "
-        "usual cause.",
+        "A clearer SPEC.md, a missing tool or a denied command is the usual cause; "
+        "`runner run --debug` shows what the agent tries.",
     )
 
 

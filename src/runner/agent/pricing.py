@@ -1,0 +1,49 @@
+"""What a session has cost when its own account of it never came.
+
+The agent reports its cost with its result. An agent that was killed, or given up on, spent money all
+the same, and a spending limit that counted it as nothing would be none. So its tokens are priced
+here: by family, at list prices of the dearest generation, rounded up rather than down.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+_PER_MILLION = 1_000_000
+# US dollars per million tokens: input, output. Unknown models are priced as the dearest.
+_PRICES = {"haiku": (1.0, 5.0), "sonnet": (6.0, 22.5), "opus": (15.0, 75.0)}
+_DEAREST = _PRICES["opus"]
+_CACHE_WRITE = 2.0
+_CACHE_READ = 0.1
+
+
+class SpentTokens:
+    """Adds up the usage of a session's model turns."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, tuple[str, Mapping[str, Any]]] = {}
+
+    def add(self, message_id: str | None, model: str, usage: Mapping[str, Any] | None) -> None:
+        """Take note of a message. A turn comes in several messages; the last one counts."""
+        if usage:
+            self._turns[message_id or str(len(self._turns))] = (model, usage)
+
+    @property
+    def estimated_usd(self) -> float:
+        """What the turns so far cost at most, in US dollars."""
+        return sum(_cost(model, usage) for model, usage in self._turns.values())
+
+
+def _cost(model: str, usage: Mapping[str, Any]) -> float:
+    family = next((name for name in _PRICES if name in model), None)
+    per_input, per_output = _PRICES[family] if family else _DEAREST
+    asked = (
+        _tokens(usage, "input_tokens")
+        + _tokens(usage, "cache_creation_input_tokens") * _CACHE_WRITE
+        + _tokens(usage, "cache_read_input_tokens") * _CACHE_READ
+    )
+    return (asked * per_input + _tokens(usage, "output_tokens") * per_output) / _PER_MILLION
+
+
+def _tokens(usage: Mapping[str, Any], name: str) -> float:
+    value = usage.get(name)
+    return float(value) if isinstance(value, int | float) and value > 0 else 0.0
