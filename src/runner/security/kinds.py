@@ -28,8 +28,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*(?:[a-zA-Z%]{0,3})?")
 _NOT_A_FILE = re.compile(r"://|^[@{]|^\w+:(?!:)(?=[/.])|[\"\x27]|^(?:data|file|git|pkg|npm):")
 # A text that is an absolute path, or one that leads out: no tool of a project needs it.
 _PATH_AWAY = re.compile(
-    r"(?:~|\.\./|(?:[\w.-]+[=:,])?/(?:tmp|etc|usr|home|root|var|opt|dev|proc|mnt|srv|bin|sbin|lib|Users|evil)(?:/|$)"
-    r"|(?:file|data):)[^\s|*^$()]*"
+    r"(?:^|[=:;,])(?:~|\.\./|(?:file|data):|/(?:tmp|etc|usr|home|root|var|opt|dev|proc|mnt|srv|bin|sbin|lib|Users)(?:/|$))"
 )
 _LOOPBACK = re.compile(
     r"(?:(?:https?|wss?)://)?(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])(?::\d{1,5}|:)?"
@@ -52,7 +51,7 @@ def check(call: Call, kind: str, word: Word, what: str) -> None:
         what: how the value is called in a message, e.g. `-o` or `the file`.
     """
     if kind == "text":
-        if call.rule.workplace == "project" and what.startswith("-"):
+        if what.startswith("-") and _is_project_tool(call):
             _no_path(call, word, what)
         return
     if kind == "none":
@@ -67,10 +66,17 @@ def check(call: Call, kind: str, word: Word, what: str) -> None:
         _path(call, kind, word, what)
 
 
+def _is_project_tool(call: Call) -> bool:
+    """Whether a command, or the one it is a sub-command of, works on the project alone."""
+    name = call.rule.name.partition(" ")[0]
+    rule = call.context.rules.commands.get(name, call.rule)
+    return "project" in (rule.workplace, call.rule.workplace) and name != "git"
+
+
 def _no_path(call: Call, word: Word, what: str) -> None:
     """Refuse an option's text that is a path out of the project: many tools load or write it."""
     for text in word.choices or (word.prefix,):
-        if _PATH_AWAY.fullmatch(text):
+        if _PATH_AWAY.search(text) and not re.search(r"[\s|*^$()]", text):
             raise call.refuse(f"{what} must not name a file outside the project: {text}.")
 
 

@@ -136,7 +136,7 @@ def _tsc(call: Call) -> None:
         name in ("--noEmit", "--showConfig", "--listFilesOnly", "--dry", "-d")
         and (value is None or value.text == "true")
         for name, value in call.parsed.options
-    ) and "false" not in {word.text for word in call.args}
+    ) and not re.search(r"--noEmit(?:=| )false\b", call.command.source)
     if not no_emit or call.parsed.has("-b", "--build"):
         call.run_only("it (without --noEmit)")
 
