@@ -8,6 +8,7 @@ because some file systems do.
 import fnmatch
 import os
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -203,7 +204,7 @@ class PathPolicy:
 
     def refuse_guarded(self, path: str, shown: str) -> None:
         """Refuse to change `.git`, `.runner`, `.claude` and files that steer tools."""
-        parts = [part.casefold() for part in path.split("/")]
+        parts = [_folded(part) for part in path.split("/")]
         for part in parts:
             if part in GUARDED:
                 raise RefusedError(
@@ -253,6 +254,12 @@ class PathPolicy:
             raise RefusedError("path:nul", "A path can't contain a NUL character.")
 
 
+def _folded(name: str) -> str:
+    """As a file system may compare names: no case, no invisible characters, one form."""
+    visible = "".join(c for c in name if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", visible).casefold().rstrip(". ") or name
+
+
 def mentions_secret(text: str) -> bool:
     """Whether any text (source of an unknown word, inline code) names a credential file."""
     return bool(
@@ -275,9 +282,9 @@ def _reaches(parts: list[str], names: list[str]) -> bool:
     """Whether the pattern's parts match the names in a row, one of them by a pattern."""
     for start in range(len(parts)):
         row = list(zip(parts[start:], names, strict=False))
-        if len(row) == len(names) and any(_GLOB.search(part) for part, _ in row):
-            if all(_part_matches(part, name) for part, name in row):
-                return True
+        patterns = len(row) == len(names) and any(_GLOB.search(part) for part, _ in row)
+        if patterns and all(_part_matches(part, name) for part, name in row):
+            return True
     return False
 
 

@@ -152,16 +152,21 @@ def _process(call: Call, word: Word) -> None:
 
 def _sources(call: Call) -> None:
     """Process ids that the script looks up must be those of development servers."""
-    script = call.context.script
-    names = {command.words[0].text for command in script if command.words}
+    script = [command for command in call.context.script if command.words]
+    names = {command.words[0].text for command in script}
     for command in script:
-        name = command.words[0].text if command.words else None
+        name = command.words[0].text
         if name in ("pgrep", "pidof"):
             for word in command.words[1:]:
                 if word.text is not None and not re.fullmatch(r"-.*|\d+", word.text):
                     _target(call, word.text)
     chosen = any(word.text in ("-p", "-C", "--ppid") for c in script for word in c.words)
-    if "ps" in names and not names & {"grep", "egrep", "rg", "awk"} and not chosen:
+    chosen = chosen or any(
+        command.words[0].text == "awk" and re.search(r"[/~=]", word.text or "")
+        for command in script
+        for word in command.words[1:]
+    )
+    if "ps" in names and not names & {"grep", "egrep", "rg"} and not chosen:
         raise call.refuse("ending whatever ps lists is not allowed. Select with pgrep -f NAME.")
 
 
