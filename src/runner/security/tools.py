@@ -44,7 +44,7 @@ def judge_tool(
         settings: profiles and extensions; the defaults when left out.
         offered: the tools that this session was given; nothing else is allowed.
     """
-    if not isinstance(name, str) or name not in offered:
+    if str(name) not in offered:  # a name that is no text is not offered either
         return Decision.deny(
             "tool:not-offered",
             f"{name} is not offered in this session. Use the tools you were given.",
