@@ -22,6 +22,8 @@ from runner.security.paths import (
 from runner.security.shell.facts import Word
 
 _MAX_MATCHES = 500
+# A beginning that keeps a computed path in the project.
+_OWN_FOLDER = re.compile(r"(?:\./)?\w[\w.-]*/")
 _WILD = re.compile(r"[*?\[]")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*(?:[a-zA-Z%]{0,3})?")
 # What tools take in place of a file: an address, inline settings, a file of arguments.
@@ -136,7 +138,7 @@ def check_path(call: Call, kind: str, text: str) -> None:
     elif kind == "tree":
         paths.read_tree(text, call.cwd)
     elif kind == "project":
-        if _NOT_A_FILE.search(text):
+        if _NOT_A_FILE.search(text.partition("::")[0]):
             raise call.refuse(
                 f"{text} is not plainly a file of the project: no address, no settings, no "
                 "list of further arguments. Write ./ before an unusual name."
@@ -157,7 +159,8 @@ def _unknown_path(call: Call, kind: str, word: Word, what: str) -> None:
     if word.prefix.startswith("/dev/fd/") and kind not in {"remove", "project"}:
         return  # a process substitution; what it runs is judged by itself
     if kind in {"read", "tree"}:
-        if call.context.private and not word.numeric:
+        fixed = _OWN_FOLDER.match(word.prefix)
+        if call.context.private and not word.numeric and not fixed:
             raise call.refuse(
                 f"{word.source or what} may lead to private files, which this script names. "
                 "Write the path out."

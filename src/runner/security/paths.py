@@ -46,7 +46,7 @@ _SECRET_OUTSIDE = re.compile(
     re.IGNORECASE,
 )
 _PRIVATE_PLACE = re.compile(
-    r"/etc/(?!os-release|hostname|alternatives|apt/|issue)|/proc/(?!cpuinfo|meminfo|version|loadavg|uptime)"
+    r"/etc/(?!os-release|hosts?\b|hostname|alternatives|apt/|issue)|/proc/(?!cpuinfo|meminfo|version|loadavg|uptime)"
     r"|/root(?:/|\b)|(?:~|\$\{?HOME\}?|/(?:home|Users)/[\w.-]+)/+\.(?!local/bin|cargo/bin|nvm|pyenv|venv|cache)"
 )
 # Names that a pattern in a path may not be made to match (`~/.ss[h]/…`).
