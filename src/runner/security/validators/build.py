@@ -78,6 +78,8 @@ def _tasks(call: Call) -> None:
 
 
 def _cmake(call: Call) -> None:
+    if any((word.text or "").removeprefix("--target=").startswith("install") for word in call.args):
+        raise call.refuse("installing outside the project is not allowed.")
     words = list(call.args)
     while words:
         word = words.pop(0)
