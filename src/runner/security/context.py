@@ -24,6 +24,8 @@ class Context:
         assigned: variables the script itself sets.
         script: all commands of the script that this one is part of.
         depth: how deep in wrappers and nested scripts this command is.
+        private: whether the whole text names places that hold credentials, so that a path
+            that is only known at run time may lead there.
     """
 
     mode: Mode
@@ -37,6 +39,7 @@ class Context:
     assigned: frozenset[str] = frozenset()
     script: tuple[SimpleCommand, ...] = ()
     depth: int = 0
+    private: bool = False
 
     def deeper(self) -> "Context":
         if self.depth >= MAX_DEPTH:

@@ -5,8 +5,10 @@ also for names that do not exist yet. Protected names are compared without regar
 because some file systems do.
 """
 
+import fnmatch
 import os
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,6 +45,18 @@ _SECRET_OUTSIDE = re.compile(
     r"|credentials\.json|secrets?\.(?:ya?ml|json|toml|txt)|[^/]+\.(?:pem|key|p12|pfx|jks|kdbx|keytab))(?:/|$)",
     re.IGNORECASE,
 )
+_PRIVATE_PLACE = re.compile(
+    r"/etc/(?!os-release|hosts?\b|hostname|alternatives|apt/|issue)|/proc/(?!cpuinfo|meminfo|version|loadavg|uptime)"
+    r"|/root(?:/|\b)|(?:~|\$\{?HOME\}?|/(?:home|Users)/[\w.-]+)/+\.(?!local/bin|cargo/bin|nvm|pyenv|venv|cache)"
+)
+# Names that a pattern in a path may not be made to match (`~/.ss[h]/…`).
+_SECRET_NAMES = (
+    ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".netrc", ".git-credentials", ".pgpass",
+    ".password-store", ".vault-token", ".claude.json", ".bash_history", ".zsh_history",
+    "id_rsa", "id_ed25519", "id_ecdsa", "etc/shadow", "etc/gshadow", "etc/sudoers",
+    "proc/1/environ", "proc/self/environ",
+)  # fmt: skip
+_GLOB = re.compile(r"[*?\[]")
 _INSTEAD = "Write inside the project directory or under /tmp."
 
 
@@ -190,7 +204,7 @@ class PathPolicy:
 
     def refuse_guarded(self, path: str, shown: str) -> None:
         """Refuse to change `.git`, `.runner`, `.claude` and files that steer tools."""
-        parts = [part.casefold() for part in path.split("/")]
+        parts = [_folded(part) for part in path.split("/")]
         for part in parts:
             if part in GUARDED:
                 raise RefusedError(
@@ -240,10 +254,44 @@ class PathPolicy:
             raise RefusedError("path:nul", "A path can't contain a NUL character.")
 
 
+def _folded(name: str) -> str:
+    """As a file system may compare names: no case, no invisible characters, one form."""
+    visible = "".join(c for c in name if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", visible).casefold().rstrip(". ") or name
+
+
 def mentions_secret(text: str) -> bool:
     """Whether any text (source of an unknown word, inline code) names a credential file."""
     return bool(
         _SECRET_ANYWHERE.search(text) or re.search(r"/etc/g?shadow|/proc/\S+/environ", text)
+    )
+
+
+def mentions_private(text: str) -> bool:
+    """Whether a text names a place with credentials, from which a computed path could be made."""
+    return mentions_secret(text) or _PRIVATE_PLACE.search(text) is not None
+
+
+def pattern_reaches_secret(pattern: str) -> bool:
+    """Whether a glob pattern could match a credential file, be it there or not."""
+    parts = [part for part in pattern.casefold().split("/") if part not in ("", ".")]
+    return any(_reaches(parts, secret.split("/")) for secret in _SECRET_NAMES)
+
+
+def _reaches(parts: list[str], names: list[str]) -> bool:
+    """Whether the pattern's parts match the names in a row, one of them by a pattern."""
+    for start in range(len(parts)):
+        row = list(zip(parts[start:], names, strict=False))
+        patterns = len(row) == len(names) and any(_GLOB.search(part) for part, _ in row)
+        if patterns and all(_part_matches(part, name) for part, name in row):
+            return True
+    return False
+
+
+def _part_matches(part: str, name: str) -> bool:
+    """As bash does: a leading dot is matched by a dot only."""
+    return not (name.startswith(".") and not part.startswith(".")) and fnmatch.fnmatchcase(
+        name, part
     )
 
 

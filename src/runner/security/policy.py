@@ -1,7 +1,7 @@
 """What the policy decides about a piece of shell, and why (CONTRACT §1 `check`, §8)."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.errors import RunnerError
@@ -9,7 +9,7 @@ from runner.security.analysis import read_script
 from runner.security.commands import judge_simple
 from runner.security.context import Context
 from runner.security.decision import Decision
-from runner.security.paths import PathPolicy
+from runner.security.paths import PathPolicy, mentions_private
 from runner.security.profiles import load_rules
 from runner.security.refusal import RefusedError
 from runner.security.scripts import JudgedCommand, judge_script
@@ -61,6 +61,7 @@ def explain(
     try:
         context = make_context(command, project_dir, settings or PolicySettings(), note=note)
         _check_size(text)
+        context = replace(context, private=mentions_private(text))
         script = context.analyse(text, None)
         judged = tuple(judge_script(script, context))
     except RefusedError as refusal:

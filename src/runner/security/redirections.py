@@ -1,5 +1,7 @@
 """Redirections are file reads and writes, and obey the path policy."""
 
+import re
+
 from runner.security.context import Context
 from runner.security.paths import is_endless, mentions_secret
 from runner.security.refusal import RefusedError
@@ -45,6 +47,12 @@ def _check_read(context: Context, target: Word, cwd: str | None) -> None:
             return
         if target.prefix.startswith(("/", "~", ".")):
             context.paths.read(target.prefix, cwd)
+        if context.private and not re.match(r"(?:\./)?\w[\w.-]*/", target.prefix):
+            raise RefusedError(
+                "path:secret",
+                f"{target.source} may lead to private files, which this script names. "
+                "Write the path out.",
+            )
         return
     for text in target.choices:
         if is_endless(text):

@@ -4,6 +4,7 @@ Layer 3 of the security model: it runs before every tool, subagents included, an
 default. It never raises.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def judge_tool(
         settings: profiles and extensions; the defaults when left out.
         offered: the tools that this session was given; nothing else is allowed.
     """
-    if name not in offered:
+    if str(name) not in offered:  # a name that is no text is not offered either
         return Decision.deny(
             "tool:not-offered",
             f"{name} is not offered in this session. Use the tools you were given.",
@@ -139,8 +140,10 @@ def _search(paths: PathPolicy, tool_input: Mapping[str, Any], name: str) -> None
 
 
 def _pattern(paths: PathPolicy, pattern: str) -> None:
+    if re.search(r"[{,](?:/|~|\.\./)", pattern):
+        raise RefusedError("path:tree", f"{pattern}: search one folder of the project at a time.")
     if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
-        fixed = pattern.partition("*")[0].rpartition("/")[0] or "/"
+        fixed = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0] or "/"
         paths.read_tree(fixed, ".")
     paths.read(pattern, ".")
 

@@ -103,3 +103,29 @@ def test_leaving_the_sandbox_is_denied(project: Path) -> None:
 def test_importing_the_package_is_cheap() -> None:
     code = "import sys, runner.security; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "path", [".g\u200cit/config", "\u202e.git/config", ".git /config", ".git./config"]
+)
+def test_guarded_folders_are_known_in_every_spelling(project: Path, path: str) -> None:
+    decision = judge_tool(
+        "Write",
+        {"file_path": path},
+        instruction=Instruction.CODING,
+        project_dir=project,
+        offered=frozenset({"Write"}),
+    )
+    assert not decision.allowed
+
+
+@pytest.mark.parametrize("pattern", ["{/etc/shadow,x}", "/{etc,x}/shadow", "{a,../../*}"])
+def test_brace_patterns_do_not_lead_out(project: Path, pattern: str) -> None:
+    decision = judge_tool(
+        "Glob",
+        {"pattern": pattern},
+        instruction=Instruction.CODING,
+        project_dir=project,
+        offered=frozenset({"Glob"}),
+    )
+    assert not decision.allowed

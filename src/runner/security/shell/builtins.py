@@ -143,7 +143,7 @@ class Call:
 
     def check_operand(self, value: Value) -> None:
         texts = value.choices if not value.glob else None
-        if texts is None and value.prefix[:1] not in ("", "-"):
+        if texts is None and (value.prefix[:1] not in ("", "-") or _plain_number(value)):
             return
         if texts is None or any(text.startswith("-") for text in texts):
             self.refuse("an argument may be an option", "Write options and names literally.")
@@ -261,6 +261,10 @@ def _printf(call: Call) -> None:
         return
     target = literal(text[2:]) if text[2:] else (call.args[1] if len(call.args) > 1 else UNKNOWN)
     call.set_all(target, UNKNOWN)
+
+
+def _plain_number(value: Value) -> bool:
+    return value.numeric and not getattr(value, "signed", False)
 
 
 def _certainly_operand(value: Value) -> bool:

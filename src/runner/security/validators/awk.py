@@ -10,7 +10,7 @@ _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 _COMMENT = re.compile(r"#[^\n]*")
 _REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.)*\])+/")
 _FORBIDDEN = re.compile(
-    r"\b(?:system|close|fflush|getline|include|load|ENVIRON|PROCINFO|INCLUDE|namespace)\b|@|\|"
+    r"\b(?:system|close|fflush|getline|include|load|ENVIRON|ARGV|PROCINFO|INCLUDE|namespace)\b|@|\|"
 )
 _READ_FILE = re.compile(r'\(\s*getline(?:\s+\w+)?\s*<\s*"(\d+)"\s*\)')
 _OUTPUT = re.compile(r"\bprintf?\b(?P<rest>[^;}\n]*)")

@@ -78,6 +78,8 @@ def _tasks(call: Call) -> None:
 
 
 def _cmake(call: Call) -> None:
+    if any((word.text or "").removeprefix("--target=").startswith("install") for word in call.args):
+        raise call.refuse("installing outside the project is not allowed.")
     words = list(call.args)
     while words:
         word = words.pop(0)
@@ -136,7 +138,7 @@ def _tsc(call: Call) -> None:
         name in ("--noEmit", "--showConfig", "--listFilesOnly", "--dry", "-d")
         and (value is None or value.text == "true")
         for name, value in call.parsed.options
-    )
+    ) and not re.search(r"--noEmit(?:=| )false\b", call.command.source)
     if not no_emit or call.parsed.has("-b", "--build"):
         call.run_only("it (without --noEmit)")
 

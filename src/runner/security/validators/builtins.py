@@ -160,11 +160,27 @@ def _cd(call: Call) -> None:
 
 
 def _directory(call: Call, text: str) -> None:
-    if text in ("-", ""):
+    if text == "-":
+        _back(call)
+        return
+    if text == "":
         return
     if text.startswith(("+", "-")):
         raise call.refuse("rotating the directory stack is not allowed.")
     call.context.paths.read(text, call.cwd)
+
+
+def _back(call: Call) -> None:
+    """`cd -` is certain only where every directory of the script is in the project."""
+    for command in call.context.script:
+        name, words = command.words[0].text if command.words else None, command.words[1:]
+        if name not in ("cd", "pushd"):
+            continue
+        named = [text for word in words for text in word.choices or () if text not in ("-", "--")]
+        places = [call.context.paths.absolute(text, command.cwd) for text in named or ["~"]]
+        back = bool(words) and words[-1].text == "-"
+        if not back and any(p is None or not call.context.paths.inside(p) for p in places):
+            raise call.refuse("where - leads is not certain. Name the directory.")
 
 
 def _is_below(call: Call, word: Word) -> bool:

@@ -1,5 +1,6 @@
 """git: paths that are protected, configuration that runs programs, states that are thrown away."""
 
+import fnmatch
 import re
 
 from runner.security.context import Call
@@ -57,8 +58,17 @@ def _protected(call: Call, path: str) -> None:
     if call.rule.name == "git diff":
         return
     for part in path.casefold().split("/"):
+        if _matches_guarded(call, part):
+            raise call.refuse(f"{part} reaches a protected folder. Name the files instead.")
         if part in GUARDED and not (part in (".runner", ".autonoe") and _stages(call)):
             raise call.refuse(f"{part} is protected; leave it as it is.")
+
+
+def _matches_guarded(call: Call, part: str) -> bool:
+    """Git expands patterns itself, and its `*` matches a leading dot."""
+    if not re.search(r"[*?\[]", part) or not (part.startswith(".") or call.rule.name == "git rm"):
+        return False
+    return any(fnmatch.fnmatchcase(name, part) for name in GUARDED) and not _stages(call)
 
 
 def _stages(call: Call) -> bool:

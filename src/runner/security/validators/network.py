@@ -6,8 +6,7 @@ from runner.security.context import Call
 from runner.security.kinds import check, check_url
 from runner.security.shell.facts import Word
 
-_SENDS = ("-d", "--data", "--data-binary", "--data-ascii", "--json", "--data-urlencode")
-_FILE_VALUE = re.compile(r"(?:[^=@]*=)?[@<](?P<path>.*)", re.DOTALL)
+_SENDS = ("-d", "--data", "--data-binary", "--data-ascii", "--json")
 
 
 def _curl(call: Call) -> None:
@@ -21,26 +20,43 @@ def _curl(call: Call) -> None:
             if re.search(r"[{}]|\[(?!::1\])", text) and not call.parsed.has("-g", "--globoff"):
                 raise call.refuse(f"{text}: patterns in addresses are not allowed.")
     for value in call.parsed.values(*_SENDS):
-        if not call.parsed.has("--data-raw"):
-            _sent(call, value)
+        for text in value.choices or (value.prefix,):
+            if text.startswith("@"):
+                _file_sent(call, text[1:])
+    for value in call.parsed.values("--data-urlencode", "--variable"):
+        for text in value.choices or (value.prefix,):
+            name, _, path = text.partition("@")
+            if path and "=" not in name:
+                _file_sent(call, path)
+            if text.startswith("%"):
+                raise call.refuse("variables of the environment are not sent.")
     for value in call.parsed.values("-F", "--form"):
-        _sent(call, value)
+        _form(call, value)
+    for value in call.parsed.values("-b", "--cookie"):
+        for text in value.choices or (value.prefix,):
+            if "=" not in text:
+                _file_sent(call, text)
     for value in call.parsed.values("-H", "--header", "-b", "--cookie", "-w", "--write-out"):
         _plain(call, value)
 
 
-def _sent(call: Call, value: Word) -> None:
-    """`-d @file` sends a file: only files of the project and /tmp."""
+def _form(call: Call, value: Word) -> None:
+    """`-F name=@file,file;type=…;headers=@file`."""
     for text in value.choices or (value.prefix,):
-        match = _FILE_VALUE.match(text)
-        if match is None or (match.start("path") and text[0] not in "@<" and "=" not in text):
-            continue
-        if text[0] not in "@<" and not call.parsed.has("-F", "--form", "--data-urlencode"):
-            continue
-        path = match["path"].partition(";")[0]
-        if path != "-":
-            call.context.paths.read(path, call.cwd)
-            _in_reach(call, path)
+        content = text.partition("=")[2]
+        parts = content.split(";")
+        if any(re.match(r"\s*(?:headers|encoder)\s*=\s*\W*[@<]", part) for part in parts):
+            raise call.refuse("headers from a file are not allowed.")
+        if content.startswith(("@", "<")):
+            for path in parts[0][1:].split(","):
+                _file_sent(call, path.strip().strip('"').lstrip("@<"))
+
+
+def _file_sent(call: Call, path: str) -> None:
+    """`-d @file` sends a file: only files of the project and /tmp."""
+    if path != "-":
+        call.context.paths.read(path, call.cwd)
+        _in_reach(call, path)
 
 
 def _in_reach(call: Call, path: str) -> None:

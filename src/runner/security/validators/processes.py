@@ -135,6 +135,7 @@ def _process(call: Call, word: Word) -> None:
         if re.fullmatch(r"%[\w%+-]*", text) or (text.isdecimal() and int(text) > 1):
             return
         raise call.refuse(f"{text} is not a process that this session started.")
+    _sources(call)
     if "PPID" in word.source or re.search(r"\$\$(?!\w)", word.source):
         raise call.refuse(f"{word.source} is not a process that this session started.")
     signed = getattr(word, "signed", False)
@@ -149,25 +150,47 @@ def _process(call: Call, word: Word) -> None:
         raise call.refuse(f"{word.source} is not known to be a process id. Use %1, $! or a number.")
 
 
+def _sources(call: Call) -> None:
+    """Process ids that the script looks up must be those of development servers."""
+    script = [command for command in call.context.script if command.words]
+    names = {command.words[0].text for command in script}
+    for command in script:
+        name = command.words[0].text
+        if name in ("pgrep", "pidof"):
+            for word in command.words[1:]:
+                if word.text is not None and not re.fullmatch(r"-.*|\d+", word.text):
+                    _target(call, word.text)
+    chosen = any(word.text in ("-p", "-C", "--ppid") for c in script for word in c.words)
+    chosen = chosen or any(
+        command.words[0].text == "awk" and re.search(r"[/~=]", word.text or "")
+        for command in script
+        for word in command.words[1:]
+    )
+    if "ps" in names and not names & {"grep", "egrep", "rg"} and not chosen:
+        raise call.refuse("ending whatever ps lists is not allowed. Select with pgrep -f NAME.")
+
+
 def _pkill(call: Call) -> None:
     if not call.parsed.operands:
         raise call.refuse("needs the name of a process.")
     call.run_only("ending processes") if call.context.mode == "sync" else None
     for word in call.parsed.operands:
-        pattern = call.literal(word, "the name")
-        first = pattern.strip("^$").split()
-        name = first[0].rpartition("/")[2] if first else ""
-        allowed = _TARGETS | call.context.settings.pkill_targets
-        words = {part.rpartition("/")[2] for part in first}
-        if words & _ALWAYS or not re.fullmatch(r"\^?[\w./:@ =-]+\$?", pattern):
-            raise call.refuse(f"{pattern} is not an allowed target.")
-        if name not in allowed and not re.fullmatch(
-            r"[\w./-]+\.(?:js|ts|mjs|cjs|py|rb|php|sh)", name
-        ):
-            raise call.refuse(
-                f"{name} is not an allowed target. Allowed are development servers such as node, "
-                "vite or uvicorn; others come from allowPkillTargets in agent.json."
-            )
+        _target(call, call.literal(word, "the name"))
+
+
+def _target(call: Call, pattern: str) -> None:
+    """Refuse what is not known as a development server or a script."""
+    first = pattern.strip("^$").split()
+    name = first[0].rpartition("/")[2] if first else ""
+    allowed = _TARGETS | call.context.settings.pkill_targets
+    words = {part.rpartition("/")[2] for part in first}
+    if words & _ALWAYS or not re.fullmatch(r"\^?[\w./:@ =-]+\$?", pattern):
+        raise call.refuse(f"{pattern} is not an allowed target.")
+    if name not in allowed and not re.fullmatch(r"[\w./-]+\.(?:js|ts|mjs|cjs|py|rb|php|sh)", name):
+        raise call.refuse(
+            f"{name} is not an allowed target. Allowed are development servers such as node, "
+            "vite or uvicorn; others come from allowPkillTargets in agent.json."
+        )
 
 
 def _ps(call: Call) -> None:

@@ -10,6 +10,8 @@ from runner.security.shell.facts import Word
 from runner.security.validators.inline import check_inline, check_stdin, require_literal
 
 _FLAGS = re.compile(r"-[BbdEIiOOPqsSuvx]+")
+# Folders that pytest --basetemp may empty.
+_EMPTIED = re.compile(r"/tmp/[\w-]|(?:\./)?\.?(?:tmp|temp|pytest|build|target)")  # noqa: S108
 _MANAGE_SYNC = frozenset(["test", "check", "showmigrations", "diffsettings", "version"])
 
 
@@ -134,6 +136,10 @@ def _reading_module(call: Call, name: str, rest: list[Word]) -> None:
             raise call.refuse(f"the option {word.text} is not allowed.")
     if name == "json.tool" and len(operands) > 1 and not (operands[0].text or "").isdecimal():
         check(call, "write", operands[1], "the output")
+    if name == "doctest":
+        for word in operands:
+            check(call, "project", word, "the file")
+        return
     if name == "timeit":
         for word in operands:
             check_inline(call, "python", require_literal(call, word))
@@ -157,6 +163,10 @@ def _running_module(call: Call, name: str, rest: list[Word]) -> None:
                     raise call.refuse("bind to 127.0.0.1.")
             elif not text.isdecimal():
                 raise call.refuse(f"{text} is not allowed.")
+    elif name == "ensurepip":
+        for word in rest:
+            if word.text not in ("--upgrade", "-U", "--default-pip", "--user"):
+                raise call.refuse(f"{word.source} is not allowed.")
     elif name in ("cProfile", "profile"):
         words = list(rest)
         while words and (words[0].text or "").startswith("-"):
@@ -207,9 +217,10 @@ def _pytest(call: Call) -> None:
         for word in call.parsed.values("--cov-report"):
             if not re.fullmatch(pattern, call.literal(word, "--cov-report")):
                 call.run_only("this report")
-    for word in call.parsed.operands:
-        if (word.text or "").startswith("@"):
-            raise call.refuse("response files are not allowed.")
+    for word in call.parsed.values("--basetemp"):
+        folder = call.literal(word, "--basetemp")
+        if ".." in folder or not _EMPTIED.match(folder):
+            raise call.refuse("--basetemp empties that folder. Use one under /tmp.")
 
 
 def _unittest(call: Call) -> None:
@@ -243,12 +254,17 @@ def _coverage_run(call: Call) -> None:
     raise call.refuse("needs a script or -m MODULE.")
 
 
+_TOX_VERBS = (["run"], ["r"], ["run-parallel"], ["p"], ["list"], ["l"])
+
+
 def _tox(call: Call) -> None:
     """What follows -- goes to the test runner."""
     texts = [word.text for word in call.args]
-    if "--" in texts:
-        judge_tool_as(call, "pytest", call.args[texts.index("--") + 1 :])
-    elif call.parsed.operands:
+    after = call.args[texts.index("--") + 1 :] if "--" in texts else ()
+    if after:
+        judge_tool_as(call, "pytest", after)
+    before = call.parsed.operands[: len(call.parsed.operands) - len(after)]
+    if before and not (call.rule.name == "tox" and [w.text for w in before] in _TOX_VERBS):
         raise call.refuse("name environments with -e, and put test arguments after --.")
 
 

@@ -1,6 +1,7 @@
 """Archives: looking inside, packing and unpacking in the project or under /tmp."""
 
 import re
+from dataclasses import replace
 
 from runner.security.context import Call
 from runner.security.kinds import check
@@ -105,12 +106,20 @@ def _judge(call: Call, state: dict[str, str], operands: list[Word]) -> None:
         if archive and archive != "-":
             check(call, "write", Word.literal(archive), "the archive")
         for word in operands:
-            check(call, "tree", word, "the file")
+            check(_below(call, state["folder"]), "tree", word, "the file")
         return
     if archive and archive != "-":
         check(call, "read", Word.literal(archive), "the archive")
     if state["mode"] == "x" and "stdout" not in state:
         _check_folder(call, state["folder"] or ".")
+
+
+def _below(call: Call, folder: str) -> Call:
+    """The call as it is after -C: the files are named from that folder."""
+    if not folder:
+        return call
+    cwd = call.context.paths.absolute(folder, call.cwd)
+    return replace(call, command=replace(call.command, cwd=cwd))
 
 
 def _check_folder(call: Call, folder: str) -> None:

@@ -13,7 +13,7 @@ from runner.security.validators.python import protect
 
 _FLAGS = re.compile(
     r"--(?:test|test-only|watch|no-warnings|enable-source-maps|experimental-[\w-]+|trace-[\w-]+|expose-gc|check|harmony[\w-]*"
-    r"|test-(?:name-pattern|reporter|concurrency|timeout|skip-pattern|coverage-[\w-]+|shard)=[\w .:/^$|*()-]+|max-old-space-size=\d+"
+    r"|test-(?:name-pattern|concurrency|timeout|skip-pattern|coverage-[\w-]+|shard)=[\w .:/^$|*()-]+|test-reporter=(?:spec|tap|dot|junit|lcov)|max-old-space-size=\d+"
     r"|stack-trace-limit=\d+|unhandled-rejections=\w+|input-type=\w+|no-deprecation|throw-deprecation|use-strict|test-force-exit|strip-types|preserve-symlinks)|-c"
 )
 _IMPORTS = frozenset(
@@ -80,6 +80,9 @@ def _valued(call: Call, name: str, words: list[Word]) -> None:
         raise call.refuse(f"{name} needs a value.")
     if name in ("--env-file", "--tsconfig", "--project", "-P", "-w"):
         check(call, "project", value, name)
+    elif name == "--test-reporter":
+        if value.text not in ("spec", "tap", "dot", "junit", "lcov"):
+            raise call.refuse(f"{value.source} is not a reporter of node itself.")
     elif name == "--exec":
         raise call.refuse("--exec is not allowed.")
     elif value.splits and not value.numeric:
