@@ -74,32 +74,42 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     Its dependencies are those of this interpreter, so that nothing has to be downloaded.
     """
     folder = tmp_path_factory.mktemp("installed") / "an environment"
+    _install(folder, "--no-index", next(dist.glob("*.whl")))
+    return folder / "bin"
+
+
+@pytest.fixture(scope="module")
+def editable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the binaries of a new environment with an editable install of the tree."""
+    folder = tmp_path_factory.mktemp("editable") / "environment"
+    _install(folder, "--no-build-isolation", "--editable", ROOT)
+    return folder / "bin"
+
+
+def _install(folder: Path, *what: object) -> None:
     venv.create(folder, with_pip=False, symlinks=True)
     paths = sysconfig.get_paths("posix_prefix", {"base": str(folder), "platbase": str(folder)})
     ours = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     Path(paths["purelib"], "dependencies.pth").write_text("\n".join(sorted(ours)) + "\n")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", folder)
-    options = ("--quiet", "--no-index", "--no-deps", "--ignore-installed")
-    _run(*pip, "install", *options, next(dist.glob("*.whl")), cwd=folder)
-    return folder / "bin"
+    options = ("--quiet", "--no-deps", "--ignore-installed")
+    _run(*pip, "install", *options, *what, cwd=folder)
 
 
-@pytest.fixture(params=["wheel", "sdist", "tree"])
+@pytest.fixture(params=["wheel", "sdist", "editable", "tree"])
 def find(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., list[Path]]:
-    """Return what finds data with one kind of installation, from an empty folder.
+    """Return what finds data with one kind of installation, from an empty folder."""
 
-    An editable install is a path entry for the tree's `src`, and so is this one.
-    """
-
-    def from_wheel(*names: str) -> list[Path]:
-        python = request.getfixturevalue("installed") / "python"
+    def from_environment(*names: str) -> list[Path]:
+        kind = "installed" if request.param == "wheel" else request.param
+        python = request.getfixturevalue(kind) / "python"
         return _lines(_run(python, "-c", FIND, *names, cwd=tmp_path))
 
     def from_source(*names: str) -> list[Path]:
         tree = ROOT if request.param == "tree" else request.getfixturevalue("unpacked")
         return _lines(_run(sys.executable, "-c", FIND, *names, cwd=tmp_path, path=tree / "src"))
 
-    return from_wheel if request.param == "wheel" else from_source
+    return from_environment if request.param in ("wheel", "editable") else from_source
 
 
 def _lines(text: str) -> list[Path]:
