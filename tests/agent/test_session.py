@@ -247,3 +247,28 @@ async def test_a_refusal_reaches_the_sink_of_the_session_that_runs() -> None:
     await scene.run()
     scene.slot.denied(denial)
     assert scene.events == [StreamEnd(), denial]
+
+
+PAID = AssistantMessage(
+    [TextBlock("Working.")],
+    model="claude-opus-9",
+    message_id="m1",
+    usage={"input_tokens": 1_000_000, "output_tokens": 10_000},
+)
+
+
+async def test_a_crashed_session_is_charged_for_the_turns_it_had() -> None:
+    result = await Scene(FakeClient(PAID, error=RuntimeError("gone"))).run()
+    assert (result.outcome, result.cost_usd > 1) == (SessionOutcome.CRASHED, True)
+
+
+async def test_a_session_that_gave_its_own_account_is_charged_by_it() -> None:
+    result = await Scene(FakeClient(PAID, _result(total_cost_usd=0.25))).run()
+    assert result.cost_usd == 0.25
+
+
+async def test_no_credentials_at_all_is_fatal_and_says_what_to_set() -> None:
+    said = _result(is_error=True, result="Not logged in · Please run /login")
+    result = await Scene(FakeClient(said)).run()
+    assert result.fatal
+    assert "ANTHROPIC_API_KEY" in str(result.error)

@@ -104,3 +104,26 @@ def test_a_second_run_in_the_same_project_is_refused(tmp_path: Path) -> None:
         running.communicate(timeout=20)
         assert second.returncode == 2
         assert f"process {running.pid} on" in second.stderr
+
+
+PAUSE = """
+[[session]]
+instruction = "coding"
+
+[[session.turn]]
+tools = [{ name = "Bash", input = { command = "touch started.txt; sleep 1" } }]
+
+[[session.turn]]
+tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}", status = "passed" } }]
+
+[[session.turn]]
+text = "Done."
+"""
+
+
+def test_a_terminal_that_is_closed_does_not_end_the_run(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PAUSE + PASS_BOUND) as ours:
+        running = _in_session(ours)
+        running.send_signal(signal.SIGHUP)
+        running.communicate(timeout=60)
+        assert (running.returncode, ours.passed()) == (0, ["CLI-001", "CLI-002"])

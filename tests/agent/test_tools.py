@@ -1,0 +1,53 @@
+"""The injected tools as the agent and the user meet them."""
+
+from typing import Any
+
+import pytest
+
+from runner.agent.tools import TOOLS_BY_INSTRUCTION, answer, offered_tools
+from runner.errors import DeliverableError, RunnerError, StateWriteError
+from runner.marker import Instruction
+
+
+def _refuse(error: RunnerError) -> Any:
+    def handler(_arguments: Any) -> str:
+        raise error
+
+    return handler
+
+
+def test_an_answer_is_the_text_of_the_handler() -> None:
+    assert answer(lambda _: "done", {}) == {
+        "content": [{"type": "text", "text": "done"}],
+        "is_error": False,
+    }
+
+
+def test_a_refusal_is_a_tool_error_with_its_reason() -> None:
+    found = answer(_refuse(DeliverableError("Not yours.", hint="Take your own.")), {})
+    assert (found["is_error"], found["content"][0]["text"]) == (True, "Not yours. Take your own.")
+
+
+@pytest.mark.parametrize("error", [DeliverableError("no"), StateWriteError("disk full")])
+def test_the_user_is_told_of_what_was_refused(error: RunnerError) -> None:
+    told: list[RunnerError] = []
+    answer(_refuse(error), {}, told.append)
+    assert told == [error]
+
+
+def test_a_failure_of_ours_asks_the_agent_to_end() -> None:
+    text = answer(_refuse(StateWriteError("disk full")), {})["content"][0]["text"]
+    assert "end the session" in text
+
+
+def test_every_instruction_has_its_tools() -> None:
+    assert set(TOOLS_BY_INSTRUCTION) == set(Instruction)
+
+
+def test_only_planning_sessions_may_create() -> None:
+    may = {i for i in Instruction if "mcp__runner__create" in offered_tools(i)}
+    assert may == {Instruction.INITIALIZER, Instruction.SYNC}
+
+
+def test_a_review_is_offered_nothing_that_writes() -> None:
+    assert offered_tools(Instruction.REVIEW).isdisjoint({"Write", "Edit", "NotebookEdit"})
