@@ -496,3 +496,10 @@ def test_a_start_that_is_given_up_leaves_nothing(stage: Stage) -> None:
         return scope.cancelled_caught
 
     assert anyio.run(give_up)
+
+
+def test_a_start_that_fails_is_told_as_itself(stage: Stage) -> None:
+    factory = stage.factory({}, agent=_fake_agent(stage, "exit 3"))
+    with pytest.raises(AgentStartError) as raised:
+        anyio.run(factory.connect, SessionPlan(Instruction.CODING, "sonnet"))
+    assert "TaskGroup" not in str(raised.value)

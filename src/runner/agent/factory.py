@@ -62,8 +62,7 @@ class ClaudeAgentFactory:
         try:
             tools = self._make_tools(plan.instruction)
             client = self._client(plan, process, tools, slot, stderr)
-            with anyio.fail_after(CONNECT_TIMEOUT_SECONDS):
-                await client.connect()
+            await _connect(client, process)
         except BaseException as error:
             await process.end(within_seconds=0)
             if isinstance(error, Exception):
@@ -102,6 +101,34 @@ class ClaudeAgentFactory:
                 on_stderr=stderr,
             )
         )
+
+
+async def _connect(client: "ClaudeSDKClient", process: AgentProcess) -> None:
+    """Connect; when that is given up, end the process at once.
+
+    The SDK's own clean-up would first wait up to 5 s for an agent that is still starting.
+    """
+    connected = False
+    failure: Exception | None = None
+
+    async def end_when_cancelled() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            if not connected:
+                process.terminate()
+
+    with anyio.fail_after(CONNECT_TIMEOUT_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end_when_cancelled)
+            try:
+                await client.connect()
+                connected = True
+            except Exception as error:  # noqa: BLE001 - raised below: the group would wrap it
+                failure = error
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 def _import_sdk() -> None:
