@@ -19,7 +19,6 @@ from runner.loop.backoff import retry_delay
 from runner.loop.drive import Drive
 from runner.loop.events import (
     ExitReason,
-    Notice,
     RunEnded,
     RunResult,
     SessionEnded,
@@ -173,16 +172,16 @@ class Run:
         plan = self._plan(assignment.instruction)
         before = self._seen or await anyio.to_thread.run_sync(self._tree.fingerprint)
         achieved = self._workflow.progress()
-        try:
-            session = await ahead.take(plan)
-        except AgentStartError as error:
-            self._note_failed_start(error)
-            return
-        self._prepare_next(ahead)
         number = self._situation.sessions + 1
         self._sink(
             _session_started(number, self._situation.iterations + 1, plan, assignment.deliverable)
         )
+        try:
+            session = await ahead.take(plan)
+        except AgentStartError as error:
+            self._note_failed_start(number, plan, error)
+            return
+        self._prepare_next(ahead)
         result = await self._drive.run(
             session,
             self._prompt(assignment, file),
@@ -281,13 +280,12 @@ class Run:
             stalls=now.stalls if failed else 0 if progressed else now.stalls + (not limited),
         )
 
-    def _note_failed_start(self, error: AgentStartError) -> None:
-        self._sink(Notice("warning", error.message, error.hint))
+    def _note_failed_start(self, number: int, plan: SessionPlan, error: AgentStartError) -> None:
+        result = SessionResult(SessionOutcome.CRASHED, error=str(error))
+        self._sink(SessionEnded(number, plan.instruction, result))
         now = self._situation
         self._situation = replace(
-            now,
-            last=SessionResult(SessionOutcome.CRASHED, error=str(error)),
-            consecutive_errors=now.consecutive_errors + 1,
+            now, last=result, sessions=number, consecutive_errors=now.consecutive_errors + 1
         )
 
     def _result(self, ending: Ending, duration_seconds: float) -> RunResult:
