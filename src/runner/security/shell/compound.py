@@ -39,6 +39,7 @@ _COPROC_NAME = re.compile(
 )
 _CONDITION_END = re.compile(r"\]\](?=[ \t\n;&|<>()]|\Z)")
 _UNARY = re.compile(r"-[a-hknoprstuvwxzGLNORS](?=[ \t])")
+_UNARY_ALONE = re.compile(r"-[a-hknoprstuvwxzGLNORS](?=[<>&|()])")
 _BINARY = re.compile(r"(?:==|=~|=|!=|-(?:eq|ne|lt|le|gt|ge|ef|nt|ot))(?=[ \t])|[<>](?!\()")
 _REGEX_PLAIN = re.compile(r"[^\x00-\x20|&;()<>$`\"'\\\x7f-\xa0]+")
 
@@ -277,6 +278,8 @@ class Parser(ListParser):
             self.skip_blanks()
             command.tests.append((unary.group(), [self._operand_word()]))
             return
+        if _UNARY_ALONE.match(self.text, self.pos):
+            self.unexpected("a blank and an operand")
         left = self._operand_word()
         self.skip_blanks()
         binary = _BINARY.match(self.text, self.pos)
