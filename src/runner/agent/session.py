@@ -13,6 +13,7 @@ from runner.agent.classify import SessionTail, classify_result, crashed, interru
 from runner.agent.convert import stream_events
 from runner.agent.pricing import SpentTokens
 from runner.agent.process import AgentProcess
+from runner.agent.refusals import Refusals
 from runner.deliverables.tools import DeliverableTools
 from runner.loop.events import (
     SessionOutcome,
@@ -86,6 +87,7 @@ class ClaudeSession:
         self._rate_limit: RateLimitInfo | None = None
         self._broken: str | None = None
         self._spent = SpentTokens()
+        self._refusals = Refusals()
         self._in_turn = False
         self._interrupted = False
         self._closed = False
@@ -162,6 +164,9 @@ class ClaudeSession:
         if isinstance(message, RateLimitEvent):
             self._rate_limit = message.rate_limit_info
         for event in stream_events(message):
+            denied = self._refusals.denial(event)
+            if denied is not None:
+                self._slot(denied)
             self._slot(event)
             if isinstance(event, StreamText):
                 self._last_text = event.text

@@ -9,6 +9,7 @@ from pathlib import Path
 from runner.agent.containment.probe import Request, contained, switched_off
 from runner.agent.process import bundled_agent
 from runner.config.agent_file import load_agent_file
+from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.instructions import instruction_text
 from runner.config.resolve import Chosen
 from runner.config.run_options import require_spec
@@ -74,14 +75,18 @@ def _credentials(name: str, _chosen: Chosen) -> Iterator[Finding]:
 
 
 def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:
-    wanted = not switched_off(os.environ)
-    request = Request(project=chosen.project_dir, agent=bundled_agent(), wanted=wanted)
+    request = Request(
+        project=chosen.project_dir,
+        agent=bundled_agent(),
+        wanted=not (chosen[NO_SANDBOX] or switched_off(os.environ)),
+        network=chosen[SANDBOX_NETWORK] == "open",
+    )
     with contained(request) as containment:
         for layer in containment.layers:
             state = "ok" if layer.active else "warn"
             yield Finding(f"{name}: {layer.name}", state, layer.detail)
         if not containment.active:
-            hint = "Unset AUTORUNNER_NO_SANDBOX to contain the agent."
+            hint = "Leave out --no-sandbox (and AUTORUNNER_NO_SANDBOX) to contain the agent."
             yield Finding(name, "warn", containment.summary, hint)
 
 

@@ -16,6 +16,10 @@ from runner.security.scripts import JudgedCommand, judge_script
 from runner.security.settings import Mode, PolicySettings
 
 MAX_TEXT = 200_000
+_READ_ONLY = (
+    "This session is read-only, and this could change something. Look at files and history, and "
+    "run the tests; nothing else is needed here."
+)
 _NESTING = re.compile(r"\({64}")
 
 
@@ -72,7 +76,13 @@ def explain(
         return Explanation(
             (), Decision.deny("policy:internal", f"It could not be judged: {error!r}.")
         )
-    return Explanation(judged, overall(judged))
+    decision = overall(judged)
+    if command == "sync" and not decision.allowed:
+        in_run = explain(text, command="run", project_dir=project_dir, settings=settings)
+        if in_run.decision.allowed:
+            # The rule's own words are about how to do it, and here it is not to be done at all.
+            decision = Decision.deny(decision.rule, _READ_ONLY)
+    return Explanation(judged, decision)
 
 
 def _check_size(text: str) -> None:

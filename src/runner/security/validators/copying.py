@@ -69,6 +69,8 @@ def _readable_only(call: Call, text: str) -> None:
 
 def _move(call: Call) -> None:
     sources, target = _ends(call)
+    for word in sources:
+        check(call, "remove", word, "the file")
     if target is not None:
         check(call, "write", target, "the target")
         for word in sources:
