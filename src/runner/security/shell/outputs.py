@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from runner.security.shell.nodes import Command, Literal, Redirect, Sequence, Simple, Word
+from runner.security.shell.values import UNSEEN
 
 _WC = re.compile(r"-[lcwmL]|--(?:lines|bytes|words|chars)")
 _DATE = re.compile(r"\+(?:%[-_0]?[sHMSdmYjNuwyIkle])+")
@@ -12,8 +13,6 @@ _GREP = re.compile(r"-[ivEFwxPsqao]*c[ivEFwxPsao]*")
 _GREP_OPTION = re.compile(r"-[ivEFwxPsa]+")
 _JQ_LENGTH = re.compile(r"(?:.*\|)?\s*length\s*", re.DOTALL)
 _PRINTF = re.compile(r"(?:%0?[0-9]*d|\\n)+")
-# The random letters of a temporary file's name: no exact edit looks into a text with it.
-_RANDOM = "\ue000"
 _TEMPLATE = re.compile(r"/tmp/[A-Za-z0-9_][\w.-]*?X{3,}", re.ASCII)  # noqa: S108
 _NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 
@@ -188,8 +187,8 @@ def temporary(body: Sequence) -> str | None:
         return None
     rest = texts[2:] if texts[1:2] == ["-d"] else texts[1:]
     if not rest:
-        return f"/tmp/tmp.{_RANDOM}"  # noqa: S108
+        return f"/tmp/tmp.{UNSEEN}"  # noqa: S108
     template = rest[0]
     if len(rest) > 1 or template is None or not _TEMPLATE.fullmatch(template):
         return None
-    return template.rstrip("X") + _RANDOM
+    return template.rstrip("X") + UNSEEN
