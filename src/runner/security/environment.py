@@ -34,13 +34,20 @@ def check_assignment(context: Context, assignment: Assignment, cwd: str | None) 
         if rule.regex.match(name):
             if context.mode not in rule.modes:
                 continue
-            if _value_allowed(context, rule, assignment.value, cwd):
+            if _value_allowed(context, rule, assignment.value, cwd) and not _breaks_mktemp(
+                assignment
+            ):
                 return
             raise RefusedError(
                 rule.rule,
                 f"Setting {name} could change what runs. Leave it out, or use a value that the "
                 "profiles allow.",
             )
+
+
+def _breaks_mktemp(assignment: Assignment) -> bool:
+    """Whether `mktemp` may fail or print another place than /tmp, which the analysis counts on."""
+    return assignment.name == "TMPDIR" and assignment.value.choices not in (("/tmp",), ("/tmp/",))  # noqa: S108
 
 
 def _value_allowed(context: Context, rule: EnvironmentRule, value: Word, cwd: str | None) -> bool:

@@ -20,6 +20,12 @@ _SCRIPT = re.compile(r"[\w./+@-]*\.(?:sh|bash)|(?:[\w./-]*/)?bin/dev")
 # The script that starts the development server (seed 001), which a check needs as well.
 _SERVERS = frozenset({"bin/dev.sh", "bin/dev"})
 _BUILT = re.compile(r"(?:\./)?(?:[\w.-]+/)*target/(?:debug|release)/[\w-]+")
+# What the project's own build puts there, and its own executable scripts: in run they are no
+# more than the interpreter or the compiler that the agent may call on its own files anyway.
+_OWN_OUTPUT = re.compile(
+    r"\./(?:[\w-][\w.-]*/)*(?:bin|build|dist)/(?:[\w-][\w.-]*/)*[\w-]+|\./(?:[\w-][\w.-]*/)*[\w-]+\.py"
+)
+_COMPILERS = frozenset({"go", "gcc", "g++", "cc", "c++", "clang", "clang++"})
 _CHECKING = re.compile(
     r"(?:.*[._/-])?(?:tests?|check|checks|verify|lint|e2e|smoke|spec)(?:[._-].*)?"
 )
@@ -90,8 +96,23 @@ def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnS
         return commands[base]
     if _SCRIPT.fullmatch(name) or _BUILT.fullmatch(name):
         return OwnScript(name)
+    own = _OWN_OUTPUT.fullmatch(name) or _just_built(context, name)
+    if own and context.mode == "run" and not is_tool:
+        return OwnScript(name)
     raise RefusedError(
         "command:path",
         f"{name} can't be run by its path. Call a tool by its name, or a script of the project "
         "ending in .sh.",
     )
+
+
+def _just_built(context: Context, name: str) -> bool:
+    """Whether a compiler earlier in the same script writes this file (`go build -o app`)."""
+    wanted = name.removeprefix("./")
+    for command in context.script:
+        texts = [word.text for word in command.words]
+        if texts and texts[0] in _COMPILERS and "-o" in texts[:-1]:
+            output = texts[texts.index("-o") + 1]
+            if output is not None and output.removeprefix("./") == wanted:
+                return True
+    return False

@@ -126,6 +126,9 @@ class Expander:
             return _NUMBERS
         if outputs.is_pwd(part.body):
             return self.host.environment.lookup("PWD")
+        temporary = outputs.temporary(part.body)
+        if temporary is not None:
+            return literal(temporary)
         redirect = outputs.here_document(part.body)
         if redirect is not None:
             value = self.body(redirect.target)

@@ -1,10 +1,11 @@
-"""Which command substitutions certainly print nothing but integers, or a known text."""
+"""Which command substitutions print nothing but integers, or a text of known shape."""
 
 from __future__ import annotations
 
 import re
 
 from runner.security.shell.nodes import Command, Literal, Redirect, Sequence, Simple, Word
+from runner.security.shell.values import UNSEEN
 
 _WC = re.compile(r"-[lcwmL]|--(?:lines|bytes|words|chars)")
 _DATE = re.compile(r"\+(?:%[-_0]?[sHMSdmYjNuwyIkle])+")
@@ -12,9 +13,10 @@ _GREP = re.compile(r"-[ivEFwxPsqao]*c[ivEFwxPsao]*")
 _GREP_OPTION = re.compile(r"-[ivEFwxPsa]+")
 _JQ_LENGTH = re.compile(r"(?:.*\|)?\s*length\s*", re.DOTALL)
 _PRINTF = re.compile(r"(?:%0?[0-9]*d|\\n)+")
+_TEMPLATE = re.compile(r"/tmp/[A-Za-z0-9_][\w.-]*?X{3,}", re.ASCII)  # noqa: S108
 _NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 
-MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq"])  # fmt: skip
+MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp"])  # fmt: skip
 """Programs whose output is relied on: no function may take their name."""
 
 
@@ -170,3 +172,23 @@ def is_pwd(body: Sequence) -> bool:
         and not command.redirections
         and [w.plain() for w in command.words if isinstance(w, Word)] == ["pwd"]
     )
+
+
+def temporary(body: Sequence) -> str | None:
+    """The path that a plain `mktemp` or `mktemp -d` prints: a new file or folder in /tmp."""
+    pipeline = _only_pipeline(body)
+    if pipeline is None or len(pipeline) != 1 or len(body.chains[0].links) != 1:
+        return None
+    command = pipeline[0]
+    if not isinstance(command, Simple) or command.assigns or not _quiet(command):
+        return None
+    texts = [w.plain() if isinstance(w, Word) else None for w in command.words]
+    if texts[:1] != ["mktemp"]:
+        return None
+    rest = texts[2:] if texts[1:2] == ["-d"] else texts[1:]
+    if not rest:
+        return f"/tmp/tmp.{UNSEEN}"  # noqa: S108
+    template = rest[0]
+    if len(rest) > 1 or template is None or not _TEMPLATE.fullmatch(template):
+        return None
+    return template.rstrip("X") + UNSEEN

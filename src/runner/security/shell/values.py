@@ -10,6 +10,10 @@ from runner.security.shell.limits import MAX_CHOICES, MAX_VALUE
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+(?:#[0-9a-zA-Z]+)?|0[xX][0-9a-fA-F]+)?\s*")
 _INTEGER = re.compile(r"-?[0-9]+")
 _SPACE = re.compile(r"[ \t\n]")
+# Digits behind a name in /tmp lead nowhere else, be they empty (`/tmp/run-$$.log`).
+_NAME_IN_TMP = re.compile(r"/tmp/(?:[\w.-]+/)*[\w.-]*[A-Za-z0-9_-]", re.ASCII)  # noqa: S108
+UNSEEN = "\ue000"
+"""Characters of a name that can't be known; no exact edit looks into a text that holds it."""
 
 
 class Value:
@@ -225,7 +229,10 @@ def concat(values: list[Value]) -> Value:
     texts: list[str] | None = [""]
     prefix = ""
     certain = True
-    for value in values:
+    for part in values:
+        value = part
+        if certain and value.numeric and not value.many and _NAME_IN_TMP.fullmatch(prefix):
+            value = literal(UNSEEN)
         if certain:
             prefix += value.prefix
             certain = value.choices is not None and len(value.choices) == 1
