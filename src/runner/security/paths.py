@@ -14,6 +14,7 @@ from pathlib import Path
 
 from runner.security.refusal import RefusedError
 from runner.security.settings import Mode
+from runner.security.shell.values import FRESH
 
 NOTE = ".runner-note.md"
 GUARDED = frozenset({".git", ".runner", ".autonoe", ".claude"})
@@ -195,6 +196,7 @@ class PathPolicy:
             raise RefusedError(
                 "path:remove", f"{text}: name what is removed without '..', below the project."
             )
+        _refuse_lost_folder(text, removes=True)
         self.write(text, cwd)
         real = self.absolute(text, cwd)
         if real == self.project or real in self.scratch:
@@ -252,6 +254,28 @@ class PathPolicy:
     def _plain(text: str) -> None:
         if "\x00" in text:
             raise RefusedError("path:nul", "A path can't contain a NUL character.")
+        _refuse_lost_folder(text)
+
+
+def _refuse_lost_folder(text: str, *, removes: bool = False) -> None:
+    """Refuse what would reach the system if `mktemp` failed and its name were empty."""
+    if FRESH not in text:
+        return
+    rest = text.rpartition(FRESH)[2]
+    top = rest.lstrip("/").partition("/")[0]
+    if rest.startswith("/"):
+        reaches = removes or not top or _PATTERN.search(top) or os.path.lexists(f"/{top}")
+    else:
+        reaches = rest.startswith(".") and not rest.startswith("./")
+    if reaches:
+        raise RefusedError(
+            "path:mktemp",
+            f"If mktemp failed, this would be {rest}. Write the folder without a slash behind it, "
+            "or name one yourself, such as /tmp/scratch.",
+        )
+
+
+_PATTERN = re.compile(r"[*?\[]")
 
 
 def _folded(name: str) -> str:

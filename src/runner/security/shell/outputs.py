@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from runner.security.shell.nodes import Command, Literal, Redirect, Sequence, Simple, Word
-from runner.security.shell.values import UNSEEN
+from runner.security.shell.values import FRESH
 
 _WC = re.compile(r"-[lcwmL]|--(?:lines|bytes|words|chars)")
 _DATE = re.compile(r"\+(?:%[-_0]?[sHMSdmYjNuwyIkle])+")
@@ -14,6 +14,7 @@ _GREP_OPTION = re.compile(r"-[ivEFwxPsa]+")
 _JQ_LENGTH = re.compile(r"(?:.*\|)?\s*length\s*", re.DOTALL)
 _PRINTF = re.compile(r"(?:%0?[0-9]*d|\\n)+")
 _TEMPLATE = re.compile(r"/tmp/[A-Za-z0-9_][\w.-]*?X{3,}", re.ASCII)  # noqa: S108
+_STDERR = 2
 _NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 
 MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp"])  # fmt: skip
@@ -182,13 +183,15 @@ def temporary(body: Sequence) -> str | None:
     command = pipeline[0]
     if not isinstance(command, Simple) or command.assigns or not _quiet(command):
         return None
+    if any(redirect.fd != _STDERR for redirect in command.redirections):
+        return None
     texts = [w.plain() if isinstance(w, Word) else None for w in command.words]
     if texts[:1] != ["mktemp"]:
         return None
     rest = texts[2:] if texts[1:2] == ["-d"] else texts[1:]
     if not rest:
-        return f"/tmp/tmp.{UNSEEN}"  # noqa: S108
+        return f"/tmp/tmp.{FRESH}"  # noqa: S108
     template = rest[0]
     if len(rest) > 1 or template is None or not _TEMPLATE.fullmatch(template):
         return None
-    return template.rstrip("X") + UNSEEN
+    return template.rstrip("X") + FRESH

@@ -15,6 +15,9 @@ _NAME_IN_TMP = re.compile(r"/tmp/(?:[\w.-]+/)*[\w.-]*[A-Za-z0-9_-]", re.ASCII)  
 UNSEEN = "\ue000"
 """Characters of a name that can't be known; no exact edit looks into a text that holds it."""
 
+FRESH = "\ue001"
+"""Ends the name that mktemp gave: what stands before is lost when mktemp fails."""
+
 
 class Value:
     """An abstract string, or a list of them.
