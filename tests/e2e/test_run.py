@@ -201,10 +201,11 @@ def test_an_error_in_mid_run_keeps_what_was_done_and_spent(tmp_path: Path) -> No
     assert result["total_cost_usd"] > 0
 
 
-def test_a_script_that_was_left_is_a_warning_and_a_bad_exit(tmp_path: Path) -> None:
+def test_a_conversation_that_left_its_script_is_told_with_the_place(tmp_path: Path) -> None:
     script = tmp_path / "script.toml"
-    fallback = '\n[[session]]\nfallback = true\n[[session.turn]]\ntext = "what?"\n'
-    script.write_text(PLAN_TWO + PASS_BOUND.replace("repeat = true", "") + fallback, "utf-8")
+    script.write_text(PLAN_TWO + PASS_BOUND.replace("repeat = true", ""), "utf-8")
     with project(tmp_path, PLAN_TWO) as ours:
-        done = ours.run("--replay", str(script), "-n", "2")
-        assert done.returncode == 4
+        done = ours.run("--replay", str(script), "-n", "3")
+    assert done.returncode == 4
+    assert "left the script 1 time; first:" in done.stderr
+    assert "task=CLI-002" in done.stderr
