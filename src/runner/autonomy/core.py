@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from runner.autonomy.calls import note_commit, note_session, require_time
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.engine.transition import Transition
@@ -107,6 +108,7 @@ class Core:
                 raise not_found(session_id)
             if params.session_id is None and not _is_found(loaded.state, step_id):
                 raise no_active_session()
+            note_session(loaded.state)
             yield Held(loaded.state, list(loaded.warnings))
 
     def live_session(self, spec_id: str) -> str | None:
@@ -135,7 +137,10 @@ class Core:
     def commit(self, held: Held, transition: Transition) -> None:
         """Write what a transition made of a held session, if it made anything of it."""
         if transition.changed:
+            require_time()
+            before = None if held.state is transition.state else held.state
             held.warnings = list(self.store.commit(transition.state))
+            note_commit(before, transition.state)
         held.state = transition.state
 
     def read_spec(

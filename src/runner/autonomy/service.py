@@ -1,5 +1,7 @@
 """The control plane's one entrance: a dispatch table that every surface calls (DESIGN §3)."""
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,6 +11,8 @@ from typing import Any
 
 from ulid import ULID
 
+from runner.autonomy.budgets import TIMEOUT_PARAM, budget_of, chosen_seconds
+from runner.autonomy.calls import Call, in_call
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core
 from runner.autonomy.engine.mutations import TaskAction
@@ -20,6 +24,7 @@ from runner.autonomy.inputs import Input
 from runner.autonomy.lifecycle import LifecycleCommands
 from runner.autonomy.listing import Listing
 from runner.autonomy.models import Limits, StopConditions, WriteLock
+from runner.autonomy.observability.observe import observe
 from runner.autonomy.params import (
     EventsParams,
     GateParams,
@@ -87,6 +92,7 @@ class ControlPlane:
         new_id: makes an id from a prefix.
         key_directory: where the local secret is; the user's state folder where None.
         lock_seconds: how long to wait for another holder of a lock.
+        monotonic: the clock of the time budgets, in seconds.
     """
 
     def __init__(
@@ -99,8 +105,10 @@ class ControlPlane:
         new_id: Callable[[str], str] = new_ulid,
         key_directory: Path | None = None,
         lock_seconds: float = LOCK_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._new_id = new_id
+        self._monotonic = monotonic
         self._key_directory = key_directory
         source = SpecSource(
             workspace, common_verification=common_verification, lock_timeout=lock_seconds
@@ -123,18 +131,32 @@ class ControlPlane:
         Args:
             group: `session`, `step`, `review`, `task` or `journal`.
             command: e.g. `start`, `next`.
-            params: what the command takes, as JSON values; see `params`.
+            params: what the command takes, as JSON values; see `params`. `timeout_seconds`
+                goes with every command, up to the most that its budget allows.
         """
-        request_id = self._new_id("req")
+        wanted = params.pop(TIMEOUT_PARAM, None)
+        request = self._request(group, command, budget_of(group, command).default)
+        with in_call(request):
+            envelope = self._envelope(request, wanted, params)
+        observe(request, envelope, params)
+        return envelope
+
+    def _request(self, group: str, command: str, seconds: float) -> Call:
+        return Call(group, command, self._new_id("req"), seconds, monotonic=self._monotonic)
+
+    def _envelope(self, request: Call, wanted: Any, params: Mapping[str, Any]) -> Envelope:
         try:
-            answer = self._run(group, command, params)
+            request.seconds = chosen_seconds(request.group, request.command, wanted)
+            answer = self._run(request.group, request.command, params)
+            request.warnings.extend(answer.warnings)
+            request.require_time()
         except RunnerError as error:
-            return failure(error, request_id=request_id)
+            return failure(error, request_id=request.request_id)
         except OSError as error:
-            return failure(unavailable(error), request_id=request_id)
+            return failure(unavailable(error), request_id=request.request_id)
         return success(
             answer.data,
-            request_id=request_id,
+            request_id=request.request_id,
             warnings=answer.warnings,
             pagination=answer.pagination,
         )
@@ -144,7 +166,11 @@ class ControlPlane:
 
         Returns how many sessions were `paused` and `removed`.
         """
-        return self._sessions.sweep()
+        request = self._request("server", "maintenance", math.inf)
+        with in_call(request):
+            done = self._sessions.sweep()
+        observe(request, {"success": True, "data": done}, {})
+        return done
 
     def _run(self, group: str, command: str, params: Mapping[str, Any]) -> Answer:
         known = self.commands.get((group, command))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from runner.autonomy.calls import seconds_left
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import SessionState
 from runner.autonomy.spec.source import SpecSource
@@ -60,13 +61,13 @@ class SessionStore:
     @contextmanager
     def spec_lock(self, spec_id: str) -> Iterator[None]:
         """Hold the lock of a spec. Raises LockTimeoutError."""
-        with locked(self.layout.spec_lock(spec_id), self._lock_seconds):
+        with locked(self.layout.spec_lock(spec_id), seconds_left(self._lock_seconds)):
             yield
 
     @contextmanager
     def session_lock(self, session_id: str) -> Iterator[None]:
         """Hold the lock of a session. Raises LockTimeoutError."""
-        with locked(self.layout.session_lock(session_id), self._lock_seconds):
+        with locked(self.layout.session_lock(session_id), seconds_left(self._lock_seconds)):
             yield
 
     def load(self, session_id: str) -> Loaded | None:

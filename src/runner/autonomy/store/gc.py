@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from runner.autonomy.calls import note_collected
 from runner.autonomy.enums import SessionStatus
 from runner.autonomy.models import SessionState
 from runner.autonomy.store.index import ActiveIndex
@@ -61,6 +62,7 @@ class Collector:
             self._index.remove(state.spec_id, session_id)
             self._layout.journal(session_id).unlink(missing_ok=True)
             self._files.delete(session_id)
+            note_collected(state.status)
         return 1
 
     def _expired(self, session_id: str, now: datetime) -> bool:
