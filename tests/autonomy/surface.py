@@ -1,5 +1,6 @@
 """Callers as the surfaces make them: with posture, role and flags."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,14 @@ class Caller(Client):
         *,
         surface: Surface = "cli",
         clock: Clock | None = None,
-        **environ: str,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(workspace, clock)
         named = {"AUTORUNNER_POSTURE": posture, "AUTORUNNER_ROLE": role}
         self.plane = open_control_plane(
             workspace,
             surface=surface,
-            environ={**{k: v for k, v in named.items() if v}, **environ},
+            environ={**{k: v for k, v in named.items() if v}, **(environ or {})},
             interactive=True,
             clock=self.clock,
             key_directory=workspace.parent / "key",

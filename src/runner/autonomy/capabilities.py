@@ -89,7 +89,7 @@ class Capabilities:
 
     def _refusal(self, key: Key) -> RefusedError | None:
         try:
-            self._core.policy.check_command(key)
+            self._core.policy.check_ready(key, self._core.defaults)
         except RefusedError as error:
             return error
         return None

@@ -7,6 +7,7 @@ nothing there, and an agent that is confined to the project can't forget its ref
 import contextlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -67,8 +68,8 @@ class Ledger:
         stamps = dict(self._seen)
         with contextlib.suppress(OSError, ValueError, TypeError, RecursionError, AttributeError):
             for key, written in json.loads(read_regular(self.path, limit=_MAX_BYTES)).items():
-                times = {float(at) for at in written if isinstance(at, int | float)}
-                stamps[key] = sorted(times.union(stamps.get(key, ())))
+                times = Counter(float(at) for at in written if isinstance(at, int | float))
+                stamps[key] = sorted((times | Counter(stamps.get(key, ()))).elements())
         return stamps
 
     def _write(self, stamps: dict[str, list[float]], now: float) -> None:

@@ -48,6 +48,12 @@ class Policy:
             if not self.standing.role.covers(required):
                 raise self._denied(self.standing, " ".join(key), required)
 
+    def check_ready(self, key: Key, defaults: StartOptions) -> None:
+        """Raise what the plainest request for a command would be refused with."""
+        self.check_command(key)
+        if key == ("session", "start"):
+            self.check_start(defaults, StartParams())
+
     def check_request(self, key: Key, params: Any) -> None:
         """Raise AUTHORIZATION for what the parameters of a command ask for."""
         if self.standing is None:

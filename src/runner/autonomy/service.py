@@ -201,7 +201,7 @@ class ControlPlane:
         """
         for key in commands:
             try:
-                self.policy.check_command(key)
+                self.policy.check_ready(key, self.core.defaults)
             except RefusedError as error:
                 return failure(error, request_id=self._new_id("req"), warnings=self.warnings)
         return None

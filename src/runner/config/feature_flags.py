@@ -44,7 +44,7 @@ FEATURE_FLAGS: Mapping[str, FeatureFlag] = {
         FeatureFlag(_STEP, "Steps: next, report, replay and heartbeat.", needs=(_SESSIONS,)),
         FeatureFlag("autonomy_resume", "Resume a session that rests.", needs=(_SESSIONS,)),
         FeatureFlag("autonomy_rebase", "Rebase onto an edited spec.", needs=(_SESSIONS,)),
-        FeatureFlag(_GATES, "Fidelity reviews that gate every phase.", needs=(_SESSIONS, _STEP)),
+        FeatureFlag(_GATES, "Fidelity reviews that gate every phase.", needs=(_SESSIONS,)),
         FeatureFlag(
             "autonomy_auto_gate_retry", "Mend a failed review and retry unasked.", needs=(_GATES,)
         ),
@@ -54,7 +54,7 @@ FEATURE_FLAGS: Mapping[str, FeatureFlag] = {
             needs=(_SESSIONS, _PROOFS),
         ),
         FeatureFlag(
-            _PROOFS, "Single-use proofs of the step that a change is made for.", needs=(_STEP,)
+            _PROOFS, "Single-use proofs of the step that a change is made for.", needs=(_SESSIONS,)
         ),
         FeatureFlag(
             "autonomy_context_heartbeat", "Heartbeats with the context's use.", needs=(_STEP,)
@@ -95,9 +95,9 @@ class FeatureFlags:
     def first_off(self, *names: str) -> str | None:
         """Return the first flag that keeps these features from working, None when they work."""
         for name in names:
-            for wanted in (*FEATURE_FLAGS[name].needs, name):
-                if not self.settings[wanted].value:
-                    return wanted
+            off = self.first_off(*FEATURE_FLAGS[name].needs)
+            if off is not None or not self.settings[name].value:
+                return off or name
         return None
 
     def warnings(self) -> tuple[str, ...]:
