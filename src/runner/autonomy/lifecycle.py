@@ -74,7 +74,7 @@ class LifecycleCommands:
             raise not_found(session_id)
         if params.session_id is None and state.status.is_terminal:
             raise no_active_session()
-        return self._view(Held(self._core.policy.adapted(state)))
+        return self._view(Held(state))
 
     def pause(self, params: ReasonParams) -> Answer:
         """Pause a running session."""
@@ -232,7 +232,7 @@ class LifecycleCommands:
 
     def _view(self, held: Held, *, created: bool | None = None) -> Answer:
         spec, problem = self._core.read_spec(held.state.spec_id)
-        data = session_view(held.state, spec, self._core.clock())
+        data = session_view(self._core.policy.adapted(held.state), spec, self._core.clock())
         if created is not None:
             data["created"] = created
         warnings = (*held.warnings, *((problem,) if problem else ()))
