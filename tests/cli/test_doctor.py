@@ -116,6 +116,7 @@ def test_flags_that_are_off_are_shown(
     ],
 )
 def test_a_role_or_flag_that_stops_every_run_is_a_failure(
+    *,
     variable: str,
     value: str,
     said: str,
