@@ -1,6 +1,8 @@
 """Every feature flag gates its feature, and capabilities say so truthfully."""
 
 import itertools
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -165,18 +167,33 @@ def test_the_origin_of_a_flag_is_shown(workspace: Path) -> None:
 def test_what_capabilities_say_is_what_calls_meet(workspace: Path, name: str) -> None:
     value = "off" if FEATURE_FLAGS[name].default else "on"
     caller = Caller(workspace, "unattended", environ=flag(name, value))
-    for action in capabilities(caller)["actions"]:
-        key = (action["group"], action["command"])
-        code = caller.call(*key, **WELL_FORMED.get(key, {}))["data"].get("error_code")
-        if action["enabled_now"]:
+    shown = capabilities(caller)
+    for action, enabled in shown["actions"].items():
+        group, command = action.split()
+        params = WELL_FORMED.get((group, command), {})
+        code = caller.call(group, command, **params)["data"].get("error_code")
+        if enabled:
             assert code != "FEATURE_DISABLED"
         else:
-            assert code in (action["refused_with"], "RATE_LIMITED")
+            assert code in (shown["refused_with"][action], "RATE_LIMITED")
 
 
 def test_every_command_is_among_the_actions(client: Client) -> None:
-    shown = {(a["group"], a["command"]) for a in capabilities(client)["actions"]}
-    assert shown == set(client.plane.commands)
+    shown = capabilities(client)
+    commands = {" ".join(key) for key in client.plane.commands}
+    assert set(shown["actions"]) == set(shown["required_roles"]) == commands
+
+
+def test_capabilities_are_plain_json(workspace: Path) -> None:
+    shown = capabilities(Caller(workspace))
+    assert json.loads(json.dumps(shown)) == shown
+
+
+def test_the_flags_of_the_documentation_are_those_of_the_registry() -> None:
+    page = Path(__file__).parents[2] / "docs" / "configuration.md"
+    rows = re.findall(r"^\| `(autonomy_\w+)` \| (on|off) \|", page.read_text(), re.MULTILINE)
+    registry = [(name, "on" if flag.default else "off") for name, flag in FEATURE_FLAGS.items()]
+    assert rows == registry
 
 
 def test_versions_posture_and_role_are_shown(workspace: Path) -> None:

@@ -96,6 +96,11 @@ def test_nothing_is_recommended_while_work_goes_on() -> None:
     assert recommended_actions(SESSION, None, None) == []
 
 
+def test_an_ended_session_is_followed_by_a_new_one() -> None:
+    [action] = recommended_actions(SESSION, None, None, status=SessionStatus.ENDED)
+    assert action["command"] == "runner session start"
+
+
 def test_an_unknown_session_is_left_out_of_a_command() -> None:
     [action] = error_actions(ErrorCode.STEP_MISMATCH, {})
     assert action["command"] == "runner step replay"
@@ -126,6 +131,9 @@ def _commands() -> list[str]:
     }
     for reason in PauseReason:
         texts |= {a["command"] for a in _shown(reason, None) if "command" in a}
+    for status in SessionStatus:
+        shown = recommended_actions(SESSION, None, None, status=status)
+        texts |= {a["command"] for a in shown if "command" in a}
     for failure in FailureReason:
         texts |= {a["command"] for a in _shown(None, failure) if "command" in a}
     return sorted(texts)

@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from runner import __version__
-from runner.autonomy.codes import RefusedError
+from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core
 from runner.autonomy.denials import MOST_REFUSALS, REFUSAL_WINDOW
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.enums import SCHEMA_VERSION, LoopSignal
 from runner.autonomy.envelope import VERSION
-from runner.autonomy.flags import COMMAND_FLAGS
 from runner.autonomy.params import CapabilitiesParams
 from runner.autonomy.postures import PROFILES
 from runner.autonomy.roles import LOOP_COMMANDS, REQUIRED_ROLES, Key
 from runner.config.feature_flags import FEATURE_FLAGS
-from runner.config.postures import Posture, Role
+from runner.config.postures import Role
 
 
 class Capabilities:
@@ -35,8 +34,14 @@ class Capabilities:
         self._keys = keys
 
     def show(self, _params: CapabilitiesParams) -> Answer:
-        """Return versions, flags, actions, posture, role and limits."""
-        flags = [self._flag(name) for name in FEATURE_FLAGS]
+        """Return versions, flags, actions, posture, role and limits.
+
+        `supported` is what this build has, `enabled_now` what works at this moment. `actions` says
+        of each command whether its plainest request would be let in, `refused_with` why not.
+        """
+        refused = {" ".join(key): code for key in self._keys() if (code := self._refusal(key))}
+        commands = {" ".join(key): key for key in sorted(self._keys())}
+        flags = self._core.policy.flags
         data = {
             "versions": {
                 "runner": __version__,
@@ -44,18 +49,20 @@ class Capabilities:
                 "session_schema": SCHEMA_VERSION,
             },
             "supported": list(FEATURE_FLAGS),
-            "enabled_now": [flag["name"] for flag in flags if flag["enabled_now"]],
-            "feature_flags": {flag["name"]: flag for flag in flags},
-            "actions": [self._action(key) for key in sorted(self._keys())],
-            "can_drive_sessions": all(self._refusal(key) is None for key in LOOP_COMMANDS),
+            "enabled_now": [name for name in FEATURE_FLAGS if flags.is_on(name)],
+            "feature_flags": {name: self._flag(name) for name in FEATURE_FLAGS},
+            "actions": {name: name not in refused for name in commands},
+            "refused_with": refused,
+            "required_roles": {
+                name: REQUIRED_ROLES.get(key, Role.MAINTAINER) for name, key in commands.items()
+            },
+            "can_drive_sessions": not any(map(self._refusal, LOOP_COMMANDS)),
             "posture": self._posture(),
-            "postures": {posture: _policy(posture) for posture in Posture},
-            "roles": list(Role),
             "loop_signals": list(LoopSignal),
             "limits": {
                 "refusals": MOST_REFUSALS,
                 "refusal_window_seconds": int(REFUSAL_WINDOW.total_seconds()),
-                "session": self._core.defaults.limits.model_dump(),
+                **self._core.defaults.limits.model_dump(),
             },
             "warnings": list(self._core.policy.warnings),
         }
@@ -65,58 +72,37 @@ class Capabilities:
         flag, flags = FEATURE_FLAGS[name], self._core.policy.flags
         setting = flags.settings[name]
         return {
-            "name": name,
             "description": flag.description,
             "supported": True,
             "enabled_now": flags.is_on(name),
             "value": setting.value,
             "origin": setting.origin,
             "default": flag.default,
-            "needs": list(flag.needs),
         }
 
-    def _action(self, key: Key) -> dict[str, Any]:
-        refusal = self._refusal(key)
-        return {
-            "group": key[0],
-            "command": key[1],
-            "required_role": REQUIRED_ROLES.get(key, Role.MAINTAINER),
-            "feature_flags": list(COMMAND_FLAGS.get(key, ())),
-            "supported": True,
-            "enabled_now": refusal is None,
-            "refused_with": None if refusal is None else refusal.code,
-        }
-
-    def _refusal(self, key: Key) -> RefusedError | None:
+    def _refusal(self, key: Key) -> ErrorCode | None:
         try:
             self._core.policy.check_ready(key, self._core.defaults)
         except RefusedError as error:
-            return error
+            return error.code
         return None
 
     def _posture(self) -> dict[str, Any] | None:
         standing = self._core.policy.standing
         if standing is None:
             return None
+        profile = PROFILES[standing.posture]
         return {
             "profile": standing.posture,
             "profile_origin": standing.posture_origin,
             "role": standing.role,
             "role_origin": standing.role_origin,
-            **_policy(standing.posture),
+            "allow_lock_bypass": profile.lock_bypass,
+            "allow_gate_waiver": profile.gate_waiver,
+            "allow_recorded_review": profile.recorded_review,
+            "refuses_weaker_sessions": profile.refuses_weaker,
             "session_defaults": _options(self._core.defaults),
         }
-
-
-def _policy(posture: Posture) -> dict[str, Any]:
-    profile = PROFILES[posture]
-    return {
-        "allow_lock_bypass": profile.lock_bypass,
-        "allow_gate_waiver": profile.gate_waiver,
-        "allow_recorded_review": profile.recorded_review,
-        "refuses_weaker_sessions": profile.refuses_weaker,
-        "session_defaults": _options(profile.defaults),
-    }
 
 
 def _options(options: StartOptions) -> dict[str, Any]:
@@ -125,12 +111,7 @@ def _options(options: StartOptions) -> dict[str, Any]:
         "gates_required": options.gates_required,
         **options.stop_conditions.model_dump(),
         "enforce_autonomy_write_lock": options.write_lock.enforced,
-        **{
-            name: getattr(options.limits, name)
-            for name in (
-                "max_tasks_per_session",
-                "max_consecutive_errors",
-                "max_fidelity_review_cycles_per_phase",
-            )
-        },
+        "max_tasks_per_session": options.limits.max_tasks_per_session,
+        "max_consecutive_errors": options.limits.max_consecutive_errors,
+        "max_fidelity_review_cycles_per_phase": options.limits.max_fidelity_review_cycles_per_phase,
     }

@@ -19,7 +19,8 @@ from runner.config.feature_flags import FeatureFlags
 from runner.config.postures import ROLE_VARIABLE, Posture, Role, Standing
 
 _LOCK_BYPASS = "start a session without the write lock"
-_LAXER = "the posture " + " or ".join(p for p in Posture if not PROFILES[p].refuses_weaker)
+_LAXER_POSTURES = [posture for posture in Posture if not PROFILES[posture].refuses_weaker]
+_LAXER = "the posture " + " or ".join(_LAXER_POSTURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class Policy:
                 details={
                     **self.describe(),
                     "action": "weaken a session",
-                    "required_role": Role.MAINTAINER,
+                    "required_postures": _LAXER_POSTURES,
                     "violations": found,
                 },
             )
@@ -144,7 +145,12 @@ class Policy:
             ErrorCode.AUTHORIZATION,
             f"The posture {standing.posture} does not allow anybody to: {action}.",
             hint=f"It needs {_LAXER}, and the role maintainer.",
-            details={**self.describe(), "action": action, "required_role": Role.MAINTAINER},
+            details={
+                **self.describe(),
+                "action": action,
+                "required_role": Role.MAINTAINER,
+                "required_postures": _LAXER_POSTURES,
+            },
         )
 
 

@@ -241,13 +241,18 @@ def recommended_actions(
     pause_reason: PauseReason | None,
     failure_reason: FailureReason | None,
     gate_attempt_id: str | None = None,
+    status: SessionStatus = SessionStatus.RUNNING,
 ) -> list[dict[str, Any]]:
-    """Return what can be done about a pause or failure, commands ready to be run."""
-    actions: tuple[Action, ...] = ()
+    """Return what can be done about a pause or failure, commands ready to be run.
+
+    The reason decides; `status` does where there is none.
+    """
     if failure_reason is not None:
         actions = FAILURE_ROWS[failure_reason].actions
     elif pause_reason is not None:
         actions = PAUSE_ROWS[pause_reason].actions
+    else:
+        actions = STATUS_ROWS[status].actions
     facts = {"session_id": session_id, "gate_attempt_id": gate_attempt_id}
     return [_render(action, facts) for action in actions]
 
