@@ -132,13 +132,7 @@ FAILURE_ROWS: Mapping[FailureReason, Row] = {
         _FAILED, (_RESTORE, Action("resume", "Go on when it is there.", _RESUME + " --force"))
     ),
     FailureReason.SPEC_STRUCTURE_CHANGED: Row(_FAILED, (_ACCEPT,)),
-    FailureReason.STATE_CORRUPT: Row(
-        _FAILED,
-        (
-            Action("resume", "Make the session anew from the spec.", _RESUME + " --force"),
-            _REMOVE,
-        ),
-    ),
+    FailureReason.STATE_CORRUPT: Row(_FAILED, (_REMOVE,)),
     FailureReason.MIGRATION_FAILED: Row(
         _FAILED,
         (
