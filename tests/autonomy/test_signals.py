@@ -121,7 +121,7 @@ def test_a_value_can_not_become_a_command_of_its_own() -> None:
     assert shlex.split(action["command"])[-1] == "x; rm -rf ~"
 
 
-def _commands() -> list[str]:
+def recommended_commands() -> list[str]:
     """Return every command of the table, filled in."""
     texts = {
         shown["command"]
@@ -143,7 +143,7 @@ def _shown(pause: PauseReason | None, failure: FailureReason | None) -> list[dic
     return recommended_actions(SESSION, pause, failure, "gate_1")
 
 
-@pytest.mark.parametrize("text", _commands())
+@pytest.mark.parametrize("text", recommended_commands())
 def test_every_recommended_command_exists_with_its_options(text: str, tmp_path: Path) -> None:
     program, *words = shlex.split(text)
     assert program == "runner"
