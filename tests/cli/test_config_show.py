@@ -163,9 +163,38 @@ def test_a_variable_that_nothing_reads_is_told(
 def test_variables_of_features_and_postures_are_known(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AUTORUNNER_FEATURE_ANYTHING", "1")
+    monkeypatch.setenv("AUTORUNNER_FEATURE_AUTONOMY_REBASE", "1")
     monkeypatch.setenv("AUTORUNNER_POSTURE", "debug")
     assert project.object()["unknown_variables"] == {}
+
+
+def test_posture_role_and_flags_in_force_are_shown(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("runner.toml", '[posture]\nprofile = "debug"\n')
+    monkeypatch.setenv("AUTORUNNER_FEATURE_AUTONOMY_REBASE", "off")
+    found = project.object()["in_force"]
+    assert found["posture"] == {"value": "debug", "origin": "runner.toml"}
+    assert found["role"] == {"value": "maintainer", "origin": "posture"}
+    assert found["feature_flags"]["autonomy_rebase"]["value"] is False
+
+
+def test_an_unsafe_combination_is_warned_about(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORUNNER_POSTURE", "unattended")
+    monkeypatch.setenv("AUTORUNNER_ROLE", "maintainer")
+    assert any(line.startswith("Warning: The posture unattended") for line in project.text())
+
+
+@pytest.mark.parametrize(
+    "variable", ["AUTORUNNER_POSTURE", "AUTORUNNER_FEATURE_AUTONOMY_EVERYTHING"]
+)
+def test_a_name_that_does_not_exist_is_an_error(
+    variable: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "superwised")
+    assert project.ask()[0] == 2
 
 
 def test_nothing_is_written(project: Project) -> None:

@@ -78,3 +78,53 @@ def test_a_sandbox_that_is_switched_off_is_a_warning(
 def test_text_ends_with_the_verdict(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     invoke(["doctor", "-p", str(project)])
     assert capsys.readouterr().out.splitlines()[-1] == "A run can start."
+
+
+def test_the_posture_and_its_dangers_are_shown(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORUNNER_POSTURE", "unattended")
+    monkeypatch.setenv("AUTORUNNER_ROLE", "maintainer")
+    code, states, output = doctor(project, capsys)
+    assert (code, states["Posture"]) == (0, "warn")
+    assert "unattended (AUTORUNNER_POSTURE), role maintainer" in output
+
+
+def test_a_posture_that_does_not_exist_is_a_failure(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORUNNER_POSTURE", "superwised")
+    code, states, output = doctor(project, capsys)
+    assert (code, states["Posture"]) == (1, "fail")
+    assert "Did you mean supervised?" in output
+
+
+def test_flags_that_are_off_are_shown(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORUNNER_FEATURE_AUTONOMY_REBASE", "off")
+    code, states, output = doctor(project, capsys)
+    assert (code, states["Feature flags"]) == (0, "ok")
+    assert "autonomy_rebase (AUTORUNNER_FEATURE_AUTONOMY_REBASE)" in output
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("AUTORUNNER_ROLE", "observer", "The role observer may not: session start."),
+        ("AUTORUNNER_FEATURE_AUTONOMY_SESSIONS", "off", "autonomy_sessions is off"),
+    ],
+)
+def test_a_role_or_flag_that_stops_every_run_is_a_failure(
+    *,
+    variable: str,
+    value: str,
+    said: str,
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    code, states, output = doctor(project, capsys)
+    assert (code, states["Posture"]) == (1, "fail")
+    assert said in output

@@ -12,7 +12,7 @@ from runner.config.catalogue import ALL_OPTIONS
 from runner.config.runner_file import (
     Budget,
     Notify,
-    Posture,
+    PostureTable,
     RunnerFile,
     Verification,
     load_runner_file,
@@ -44,7 +44,7 @@ replay = "scripts/one.toml"
 
 [feature_flags]
 autonomy_sessions = true
-later_name = false
+autonomy_rebase = false
 
 [posture]
 profile = "supervised"
@@ -77,8 +77,8 @@ def test_options_are_converted_to_their_own_type() -> None:
 
 def test_the_tables_are_kept() -> None:
     file = _parsed(EVERYTHING)
-    assert file.feature_flags == {"autonomy_sessions": True, "later_name": False}
-    assert file.posture == Posture("supervised", "maintainer")
+    assert file.feature_flags == {"autonomy_sessions": True, "autonomy_rebase": False}
+    assert file.posture == PostureTable("supervised", "maintainer")
     assert file.verification == Verification(("pytest -q", "ruff check"), 5.0)
     assert file.budget == Budget(50.0)
     assert file.notify == Notify(
@@ -116,6 +116,12 @@ def test_every_option_of_the_file_refuses_a_value_of_another_type(option: object
         ("[feature_flag]\nx = true", ":1: there is no table feature_flag.", "feature_flags"),
         ("[posture]\n\nrolle = 'x'", ":3: there is no key posture.rolle.", "role"),
         ("posture.profil = 'x'", ":1: there is no key posture.profil.", "profile"),
+        (
+            "[feature_flags]\nautonomy_session = true",
+            ":2: there is no feature flag autonomy_session.",
+            "autonomy_sessions",
+        ),
+        ("posture.profile = 'superwised'", ":1: posture.profile names no posture.", "supervised"),
         ("[budget]\nmax_cost = 5", ":2: there is no key budget.max_cost.", "above the first"),
         ("project_dir = '.'", ":1: project_dir can't be set here.", "AUTORUNNER_PROJECT_DIR"),
     ],
@@ -144,8 +150,8 @@ def test_an_unknown_key_is_named_with_its_line_and_the_nearest(
         ("max_iterations = 0", ":1: Max iterations must be positive, got 0"),
         ("posture = 'debug'", ":1: posture must be a table, found a string."),
         (
-            "[feature_flags]\nx = 'on'",
-            ":2: feature_flags.x must be true or false, found a string.",
+            "[feature_flags]\nautonomy_rebase = 'on'",
+            ":2: feature_flags.autonomy_rebase must be true or false, found a string.",
         ),
         (
             "[verification]\ncommands = 'pytest'",

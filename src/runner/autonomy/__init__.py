@@ -6,9 +6,10 @@ Names are loaded on first use, so that commands which need no state machine stay
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runner.autonomy.assembly import open_control_plane
     from runner.autonomy.service import ControlPlane
 
-__all__ = ["ControlPlane"]
+__all__ = ["ControlPlane", "open_control_plane"]
 
 
 def __getattr__(name: str) -> Any:
@@ -16,4 +17,8 @@ def __getattr__(name: str) -> Any:
         from runner.autonomy.service import ControlPlane  # noqa: PLC0415 - brings in pydantic
 
         return ControlPlane
+    if name == "open_control_plane":
+        from runner.autonomy.assembly import open_control_plane  # noqa: PLC0415 - as above
+
+        return open_control_plane
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

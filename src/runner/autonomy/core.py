@@ -15,6 +15,7 @@ from runner.autonomy.enums import FailureReason
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import SessionState
 from runner.autonomy.params import SessionParams
+from runner.autonomy.policy import PROGRAM, Policy
 from runner.autonomy.spec.source import SpecSource, SpecUnreadableError
 from runner.autonomy.spec.structure import Spec
 from runner.autonomy.store.facade import SessionStore
@@ -45,6 +46,7 @@ class Core:
     Attributes:
         key: returns the local secret; called when it is first needed.
         defaults: what `start` uses where the caller says nothing.
+        policy: what the caller may do, and which features are on.
     """
 
     store: SessionStore
@@ -53,6 +55,7 @@ class Core:
     new_id: Callable[[str], str]
     key: Callable[[], bytes]
     defaults: StartOptions
+    policy: Policy = PROGRAM
 
     def env(self) -> Env:
         return Env(now=self.clock(), new_id=self.new_id, key=self.key())
@@ -109,7 +112,7 @@ class Core:
             if params.session_id is None and not _is_found(loaded.state, step_id):
                 raise no_active_session()
             note_session(loaded.state)
-            yield Held(loaded.state, list(loaded.warnings))
+            yield Held(self.policy.adapted(loaded.state), list(loaded.warnings))
 
     def live_session(self, spec_id: str) -> str | None:
         """Return the session that holds the spec, whatever became of its index entry.

@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.autonomy.codes import CODES, ErrorCode, RefusedError
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.signals import error_signal
+from runner.autonomy.signals import error_actions, error_signal
 from runner.errors import (
     ConfigError,
     DeliverableError,
@@ -49,21 +49,36 @@ def success(
     return {"success": True, "data": dict(data), "error": None, "meta": meta}
 
 
-def failure(error: RunnerError, *, request_id: str) -> Envelope:
-    """Return the envelope of a refusal; nothing was changed."""
+def failure(
+    error: RunnerError,
+    *,
+    request_id: str,
+    repeated: bool = False,
+    warnings: Sequence[str] = (),
+) -> Envelope:
+    """Return the envelope of a refusal; nothing was changed.
+
+    Args:
+        repeated: the same was refused a short while ago already.
+    """
     code = code_of(error)
     info = CODES[code]
+    details = error.details if isinstance(error, RefusedError) else {}
+    meta: dict[str, Any] = {"version": VERSION, "request_id": request_id}
+    if warnings:
+        meta["warnings"] = list(warnings)
     return {
         "success": False,
         "data": {
             "error_code": code.value,
             "error_type": info.error_type.value,
             "remediation": error.hint or info.remediation,
-            "details": error.details if isinstance(error, RefusedError) else {},
-            "loop_signal": error_signal(code),
+            "details": details,
+            "loop_signal": error_signal(code, repeated=repeated),
+            "recommended_actions": error_actions(code, details),
         },
         "error": error.message,
-        "meta": {"version": VERSION, "request_id": request_id},
+        "meta": meta,
     }
 
 

@@ -24,6 +24,7 @@ from runner.autonomy.engine.pausing import stale_reason
 from runner.autonomy.engine.rebasing import rebase_session
 from runner.autonomy.engine.starting import StartOptions, start_session
 from runner.autonomy.engine.transition import Transition
+from runner.autonomy.engine.waiving import Justification, audit_start
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import Record, SessionState
 from runner.autonomy.params import (
@@ -50,6 +51,7 @@ class LifecycleCommands:
 
     def start(self, params: StartParams) -> Answer:
         """Start a session, or return the one that the same request started before."""
+        self._core.policy.check_start(start_options(self._core.defaults, params), params)
         spec = self._startable_spec(params.spec_id)
         with self._core.store.spec_lock(spec.spec_id):
             existing = self._existing(spec.spec_id, params)
@@ -91,6 +93,7 @@ class LifecycleCommands:
         )
 
         def resumed(state: SessionState) -> Transition:
+            self._core.policy.check_session(state)
             spec, _ = self._core.read_spec(state.spec_id, fresh=True)
             return resume_session(state, spec, options, self._core.env())
 
@@ -100,6 +103,7 @@ class LifecycleCommands:
         """Take over an edited spec."""
 
         def rebased(state: SessionState) -> Transition:
+            self._core.policy.check_session(state)
             self._require_settled(state)
             spec, problem = self._core.read_spec(state.spec_id, fresh=True)
             if spec is None:
@@ -172,6 +176,8 @@ class LifecycleCommands:
         env = self._core.env()
         self._core.store.prepare()
         started = start_session(spec, start_options(self._core.defaults, params), env)
+        why = Justification(params.reason_code, params.reason, self._core.policy.describe())
+        started = audit_start(started, why, env)
         held = Held(started.state)
         with self._core.store.session_lock(started.state.id):
             self._core.store.index.put(spec.spec_id, started.state.id)
@@ -226,7 +232,7 @@ class LifecycleCommands:
 
     def _view(self, held: Held, *, created: bool | None = None) -> Answer:
         spec, problem = self._core.read_spec(held.state.spec_id)
-        data = session_view(held.state, spec, self._core.clock())
+        data = session_view(self._core.policy.adapted(held.state), spec, self._core.clock())
         if created is not None:
             data["created"] = created
         warnings = (*held.warnings, *((problem,) if problem else ()))

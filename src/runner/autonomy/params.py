@@ -14,6 +14,7 @@ Minutes = Annotated[int, Field(ge=1, le=100_000)]
 Bound = Annotated[int, Field(ge=1, le=1_000_000)]
 Percent = Annotated[int, Field(ge=0, le=100)]
 Reason = Annotated[str, Field(max_length=500)]
+ReasonCode = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 IdempotencyKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
 
 
@@ -25,7 +26,10 @@ class SessionParams(Input):
 
 
 class StartParams(Input):
-    """`session start`; None stands for the default."""
+    """`session start`; None stands for the posture's default.
+
+    Without the write lock (`enforce_autonomy_write_lock: false`) a reason code is needed.
+    """
 
     spec_id: ShortText | None = None
     idempotency_key: IdempotencyKey | None = None
@@ -44,6 +48,8 @@ class StartParams(Input):
     step_proof_ttl_minutes: Minutes | None = None
     gates_required: bool | None = None
     force: bool = False
+    reason_code: ReasonCode | None = None
+    reason: Reason | None = None
 
 
 class ReasonParams(SessionParams):
@@ -163,6 +169,18 @@ class TaskStatusParams(TaskMutationParams):
     """`task update-status`."""
 
     status: TaskStatus
+
+
+class GateWaiverParams(SessionParams):
+    """`task gate-waiver`; the reason code is for those who count, the reason for those who read."""
+
+    phase_id: ShortText
+    reason_code: ReasonCode
+    reason: Reason | None = None
+
+
+class CapabilitiesParams(Input):
+    """`capabilities` takes nothing."""
 
 
 P = TypeVar("P", bound=Input)

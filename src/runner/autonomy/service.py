@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,15 @@ from ulid import ULID
 
 from runner.autonomy.budgets import TIMEOUT_PARAM, budget_of, chosen_seconds
 from runner.autonomy.calls import Call, in_call
+from runner.autonomy.capabilities import Capabilities
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core
+from runner.autonomy.denials import Ledger
 from runner.autonomy.engine.mutations import TaskAction
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.enums import GatePolicy
 from runner.autonomy.envelope import Envelope, failure, success, unavailable
+from runner.autonomy.guard import Guard
 from runner.autonomy.hotpath import HotPath
 from runner.autonomy.inputs import Input
 from runner.autonomy.lifecycle import LifecycleCommands
@@ -26,8 +29,10 @@ from runner.autonomy.listing import Listing
 from runner.autonomy.models import Limits, StopConditions, WriteLock
 from runner.autonomy.observability.observe import observe
 from runner.autonomy.params import (
+    CapabilitiesParams,
     EventsParams,
     GateParams,
+    GateWaiverParams,
     HeartbeatParams,
     JournalAddParams,
     ListParams,
@@ -45,13 +50,16 @@ from runner.autonomy.params import (
     TaskStatusParams,
     parse,
 )
+from runner.autonomy.policy import PROGRAM, Policy
 from runner.autonomy.recovery import Recovery
 from runner.autonomy.reviewing import Reviewing
+from runner.autonomy.roles import LOOP_COMMANDS, Key
 from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.facade import LOCK_SECONDS, SessionStore
-from runner.autonomy.store.layout import user_state_directory
+from runner.autonomy.store.layout import user_state_directory, workspace_directory
 from runner.autonomy.store.secret import load_key
 from runner.autonomy.tasks import Tasks
+from runner.autonomy.waiving import Waiving
 from runner.errors import RunnerError
 
 
@@ -81,13 +89,21 @@ DEFAULTS = StartOptions(
 """Seed 000's defaults; a posture brings its own."""
 
 
+_LOUD_GROUPS = frozenset({"session", "server"})
+"""Their answers carry what start-up warned about: they begin or judge a session."""
+
+
 class ControlPlane:
-    """The control plane of one workspace.
+    """The control plane of one workspace, as one caller may use it.
+
+    Surfaces open it with `assembly.open_control_plane`, which gives it the caller's policy. Made
+    by hand it serves the program itself, which no role or posture bounds.
 
     Args:
         workspace: the project's folder.
         defaults: what `session start` uses where the caller says nothing.
         common_verification: commands that close every phase.
+        policy: what the caller may do, and which features are on.
         clock: returns the time, timezone-aware.
         new_id: makes an id from a prefix.
         key_directory: where the local secret is; the user's state folder where None.
@@ -101,6 +117,7 @@ class ControlPlane:
         *,
         defaults: StartOptions = DEFAULTS,
         common_verification: Sequence[str] = (),
+        policy: Policy = PROGRAM,
         clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[str], str] = new_ulid,
         key_directory: Path | None = None,
@@ -110,6 +127,17 @@ class ControlPlane:
         self._new_id = new_id
         self._monotonic = monotonic
         self._key_directory = key_directory
+        self._under: Callable[[Policy], ControlPlane] = lambda other: ControlPlane(
+            workspace,
+            defaults=defaults,
+            common_verification=common_verification,
+            policy=other,
+            clock=clock,
+            new_id=new_id,
+            key_directory=key_directory,
+            lock_seconds=lock_seconds,
+            monotonic=monotonic,
+        )
         source = SpecSource(
             workspace, common_verification=common_verification, lock_timeout=lock_seconds
         )
@@ -120,16 +148,38 @@ class ControlPlane:
             new_id=new_id,
             key=lambda: self._key,
             defaults=defaults,
+            policy=policy,
         )
+        private = workspace_directory(key_directory or user_state_directory(), workspace)
+        self._guard = Guard(self.core, Ledger(private / "refusals.json", clock))
         recovery = Recovery(self.core)
         self._sessions = LifecycleCommands(self.core, recovery)
         self.commands = _commands(self.core, self._sessions, recovery)
+
+    @property
+    def policy(self) -> Policy:
+        """What the caller may do: `policy.standing` has posture and role."""
+        return self.core.policy
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What start-up has to say about posture, role and flags."""
+        return self.core.policy.warnings
+
+    @cached_property
+    def program(self) -> "ControlPlane":
+        """The same control plane for what the program itself decides, whatever the caller's role.
+
+        For what no outside caller asked for: the verdict of a review that runner itself has just
+        run, or the rebase after its own sync. Never pass a caller's request through it.
+        """
+        return self._under(replace(self.policy, standing=None))
 
     def call(self, group: str, command: str, **params: Any) -> Envelope:
         """Run a command and return its envelope; deliberate errors become refusals.
 
         Args:
-            group: `session`, `step`, `review`, `task` or `journal`.
+            group: `session`, `step`, `review`, `task`, `journal` or `server`.
             command: e.g. `start`, `next`.
             params: what the command takes, as JSON values; see `params`. `timeout_seconds`
                 goes with every command, up to the most that its budget allows.
@@ -145,21 +195,39 @@ class ControlPlane:
         return Call(group, command, self._new_id("req"), seconds, monotonic=self._monotonic)
 
     def _envelope(self, request: Call, wanted: Any, params: Mapping[str, Any]) -> Envelope:
+        warnings = self.warnings if request.group in _LOUD_GROUPS else ()
         try:
             request.seconds = chosen_seconds(request.group, request.command, wanted)
             answer = self._run(request.group, request.command, params)
             request.warnings.extend(answer.warnings)
             request.require_time()
         except RunnerError as error:
-            return failure(error, request_id=request.request_id)
+            shown, repeated = self._guard.judge_refusal(error, params)
+            return failure(shown, request_id=request.request_id, repeated=repeated, warnings=warnings)
         except OSError as error:
-            return failure(unavailable(error), request_id=request.request_id)
+            return failure(unavailable(error), request_id=request.request_id, warnings=warnings)
         return success(
             answer.data,
             request_id=request.request_id,
-            warnings=answer.warnings,
+            warnings=(*warnings, *answer.warnings),
             pagination=answer.pagination,
         )
+
+    def role_preflight(self, commands: Iterable[Key] = LOOP_COMMANDS) -> Envelope | None:
+        """Return what the first of `commands` that can't be run would be refused with, or None.
+
+        Asked before a session is started or a review paid for, so that a role or a flag does
+        not stop the work half-way (seed 003 WS6). It changes nothing and counts for nothing.
+
+        Args:
+            commands: group and command each; by default all that it takes to drive a session.
+        """
+        for key in commands:
+            try:
+                self.policy.check_ready(key, self.core.defaults)
+            except RefusedError as error:
+                return failure(error, request_id=self._new_id("req"), warnings=self.warnings)
+        return None
 
     def maintain(self) -> dict[str, int]:
         """Do what a long-lived server does every few hours: persist staleness, collect garbage.
@@ -180,20 +248,19 @@ class ControlPlane:
                 "There is no such command.",
                 details={"group": group, "command": command},
             )
-        return known.run(parse(known.params, params))
+        return known.run(self._guard.admit((group, command), parse(known.params, params)))
 
     @cached_property
     def _key(self) -> bytes:
         return load_key(self._key_directory or user_state_directory())
 
 
-def _commands(
-    core: Core, sessions: LifecycleCommands, recovery: Recovery
-) -> Mapping[tuple[str, str], Command]:
+def _commands(core: Core, sessions: LifecycleCommands, recovery: Recovery) -> Mapping[Key, Command]:
     """The dispatch table. No command's validation is written anywhere else."""
     steps, lists = HotPath(core), Listing(core)
     reviews, tasks = Reviewing(core), Tasks(core)
-    return {
+    capabilities = Capabilities(core, lambda: table)
+    table: dict[Key, Command] = {
         ("session", "start"): Command(StartParams, sessions.start),
         ("session", "status"): Command(SessionParams, sessions.status),
         ("session", "pause"): Command(ReasonParams, sessions.pause),
@@ -215,6 +282,9 @@ def _commands(
         ("task", "block"): Command(TaskMutationParams, tasks.command(TaskAction.BLOCK)),
         ("task", "unblock"): Command(TaskMutationParams, tasks.command(TaskAction.UNBLOCK)),
         ("task", "update-status"): Command(TaskStatusParams, tasks.update_status),
+        ("task", "gate-waiver"): Command(GateWaiverParams, Waiving(core).waive),
         ("journal", "list"): Command(EventsParams, lists.events),
         ("journal", "add"): Command(JournalAddParams, lists.add),
+        ("server", "capabilities"): Command(CapabilitiesParams, capabilities.show),
     }
+    return table

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +38,8 @@ def show(chosen: Chosen, *, as_json: AsJson = False) -> None:
     """Show the configuration of a project."""
     from runner.config.report import configuration_report  # noqa: PLC0415 - pydantic is slow
 
-    report = configuration_report(chosen, RUN_OPTIONS, os.environ)
+    interactive = sys.stdout.isatty()
+    report = configuration_report(chosen, RUN_OPTIONS, os.environ, interactive=interactive)
     if as_json:
         typer.echo(json.dumps(report))
         return
@@ -48,6 +50,7 @@ def show(chosen: Chosen, *, as_json: AsJson = False) -> None:
 def _lines(report: dict[str, Any]) -> Iterator[str]:
     yield from _options(report["options"])
     file, agent = report["runner_toml"], report["agent_json"]
+    yield from _in_force(report["in_force"])
     yield from _section(
         _title(file),
         (
@@ -83,6 +86,14 @@ def _options(options: dict[str, dict[str, Any]]) -> Iterator[str]:
     value_width = min(max(map(len, shown.values())), 24)
     for name, setting in options.items():
         yield f"{name:<{name_width}}  {shown[name]:<{value_width}}  {setting['origin']}"
+
+
+def _in_force(found: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    settings = {"posture": found["posture"], "role": found["role"], **found["feature_flags"]}
+    yield from _options(settings)
+    for warning in found["warnings"]:
+        yield inert(f"Warning: {warning}")
 
 
 def _section(title: str, entries: tuple[tuple[str, Any], ...]) -> Iterator[str]:

@@ -2,14 +2,17 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.agent.containment.probe import Request, contained, switched_off
 from runner.agent.process import bundled_agent
+from runner.autonomy.assembly import open_control_plane
 from runner.config.agent_file import load_agent_file
 from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
+from runner.config.feature_flags import resolve_flags
 from runner.config.instructions import instruction_text
 from runner.config.resolve import Chosen
 from runner.config.run_options import require_spec
@@ -117,6 +120,26 @@ def _configuration(name: str, chosen: Chosen) -> Iterator[Finding]:
     yield Finding(name, "ok", "runner.toml, agent.json and instructions can be read")
 
 
+def _posture(name: str, chosen: Chosen) -> Iterator[Finding]:
+    plane = open_control_plane(
+        chosen.project_dir, surface="loop", environ=os.environ, interactive=sys.stdout.isatty()
+    )
+    standing, refusal = plane.policy.standing, plane.role_preflight()
+    if standing is not None:
+        detail = f"{standing.posture} ({standing.posture_origin}), role {standing.role}"
+        yield Finding(name, "ok", detail)
+    for warning in plane.warnings:
+        yield Finding(name, "warn", warning)
+    if refusal is not None:
+        yield Finding(name, "fail", refusal["error"], refusal["data"]["remediation"])
+
+
+def _flags(name: str, chosen: Chosen) -> Iterator[Finding]:
+    settings = resolve_flags(chosen.file.feature_flags, os.environ).settings.items()
+    off = [f"{flag} ({one.origin})" for flag, one in settings if not one.value]
+    yield Finding(name, "ok", f"off: {', '.join(off)}" if off else "all on")
+
+
 def _policy(name: str, chosen: Chosen) -> Iterator[Finding]:
     decision = judge_command("ls", project_dir=chosen.project_dir)
     state = "ok" if decision.allowed else "fail"
@@ -145,5 +168,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Git", _git),
     ("Spec", _spec),
     ("Configuration", _configuration),
+    ("Posture", _posture),
+    ("Feature flags", _flags),
     ("State", _state),
 )

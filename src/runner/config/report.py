@@ -8,23 +8,33 @@ from urllib.parse import urlsplit
 
 from runner.config.agent_file import AGENT_FILE, AgentFile, load_agent_file
 from runner.config.environment import unknown_variables
+from runner.config.feature_flags import resolve_flags
 from runner.config.instructions import instruction_text
 from runner.config.mcp_servers import HIDDEN, redacted
 from runner.config.option import Option
+from runner.config.postures import resolve_standing
 from runner.config.resolve import Chosen
-from runner.config.runner_file import Notify
+from runner.config.runner_file import Notify, RunnerFile
 from runner.marker import Instruction
 
 Report = dict[str, Any]
 
 
 def configuration_report(
-    chosen: Chosen, options: Iterable[Option[Any]], environ: Mapping[str, str]
+    chosen: Chosen,
+    options: Iterable[Option[Any]],
+    environ: Mapping[str, str],
+    *,
+    interactive: bool = True,
 ) -> Report:
     """Return every value with its origin, and what the files add.
 
+    Args:
+        interactive: whether a run would have a terminal, which its default posture depends on.
+
     Raises:
-        ConfigError: agent.json or an instruction override can't be used.
+        ConfigError: agent.json or an instruction override can't be used, or a posture or feature
+            flag does not exist.
     """
     project, file = chosen.project_dir, chosen.file
     return {
@@ -43,9 +53,31 @@ def configuration_report(
             "budget": asdict(file.budget),
             "notify": _notify(file.notify),
         },
+        "in_force": _in_force(file, environ, interactive=interactive),
         "agent_json": _agent(project),
         "instructions": [str(path) for path in _overrides(project)],
         "unknown_variables": unknown_variables(environ),
+    }
+
+
+def _in_force(file: RunnerFile, environ: Mapping[str, str], *, interactive: bool) -> Report:
+    """Return what a run would go by, whoever set it."""
+    standing = resolve_standing(
+        environ=environ,
+        surface="loop",
+        interactive=interactive,
+        profile=file.posture.profile,
+        role=file.posture.role,
+    )
+    flags = resolve_flags(file.feature_flags, environ)
+    return {
+        "posture": {"value": standing.posture, "origin": standing.posture_origin},
+        "role": {"value": standing.role, "origin": standing.role_origin},
+        "feature_flags": {
+            name: {"value": setting.value, "origin": setting.origin}
+            for name, setting in flags.settings.items()
+        },
+        "warnings": [*standing.warnings, *flags.warnings()],
     }
 
 

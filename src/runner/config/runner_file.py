@@ -8,9 +8,11 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from runner.config.catalogue import ALL_OPTIONS
+from runner.config.feature_flags import FEATURE_FLAGS, FLAGS_TABLE, flag_hint
 from runner.config.kinds import FLAG, NUMBER, TEXT, TEXTS, Kind
 from runner.config.names import looks_secret, suggestion
 from runner.config.option import Option
+from runner.config.postures import Posture, posture_hint
 from runner.config.reading import read_text
 from runner.config.toml_lines import line_of, place_of_error
 from runner.errors import ConfigError
@@ -19,8 +21,8 @@ RUNNER_FILE = "runner.toml"
 
 
 @dataclass(frozen=True, slots=True)
-class Posture:
-    """`[posture]`: names that the control plane judges."""
+class PostureTable:
+    """`[posture]`: a posture that exists, and a role that may not."""
 
     profile: str | None = None
     role: str | None = None
@@ -57,25 +59,24 @@ class RunnerFile:
     Attributes:
         path: where it is, or would be.
         options: values by option key, of the option's own type and checked.
-        feature_flags: as written; which names exist is the control plane's to say.
+        feature_flags: those that the file sets.
     """
 
     path: Path
     options: Mapping[str, Any] = field(default_factory=dict)
     feature_flags: Mapping[str, bool] = field(default_factory=dict)
-    posture: Posture = Posture()
+    posture: PostureTable = PostureTable()
     verification: Verification = Verification()
     budget: Budget = Budget()
     notify: Notify = Notify()
 
 
 _TABLES: Mapping[str, tuple[type[Any], Mapping[str, Kind[Any]]]] = {
-    "posture": (Posture, {"profile": TEXT, "role": TEXT}),
+    "posture": (PostureTable, {"profile": TEXT, "role": TEXT}),
     "verification": (Verification, {"commands": TEXTS, "timeout_minutes": NUMBER}),
     "budget": (Budget, {"total": NUMBER}),
     "notify": (Notify, {"command": TEXTS, "webhook": TEXT, "on": TEXTS}),
 }
-_FLAGS_TABLE = "feature_flags"
 _OPTIONS: Mapping[str, Option[Any]] = {o.key: o for o in ALL_OPTIONS}
 _POSITIVE = frozenset({("verification", "timeout_minutes"), ("budget", "total")})
 _TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string",
@@ -128,7 +129,7 @@ class _Reader:
         for key, value in document.items():
             if key in _OPTIONS:
                 options[key] = self._option(_OPTIONS[key], value)
-            elif key == _FLAGS_TABLE:
+            elif key == FLAGS_TABLE:
                 parts[key] = self._feature_flags(value)
             elif key in _TABLES:
                 parts[key] = self._table(key, value)
@@ -151,10 +152,13 @@ class _Reader:
         return self._project_dir / found.expanduser() if isinstance(found, Path) else found
 
     def _feature_flags(self, value: object) -> Mapping[str, bool]:
-        flags = self._entries(_FLAGS_TABLE, value)
-        return MappingProxyType(
-            {name: self._value(FLAG, (_FLAGS_TABLE, name), flag) for name, flag in flags.items()}
-        )
+        flags: dict[str, bool] = {}
+        for name, flag in self._entries(FLAGS_TABLE, value).items():
+            keys = (FLAGS_TABLE, name)
+            if name not in FEATURE_FLAGS:
+                self._fail(keys, f"there is no feature flag {name}.", flag_hint(name))
+            flags[name] = self._value(FLAG, keys, flag)
+        return MappingProxyType(flags)
 
     def _table(self, name: str, value: object) -> object:
         make, fields = _TABLES[name]
@@ -165,6 +169,8 @@ class _Reader:
             values[key] = self._value(fields[key], (name, key), entry)
             if (name, key) in _POSITIVE and not 0 < values[key] < float("inf"):
                 self._fail((name, key), f"{name}.{key} must be a positive number.")
+            if (name, key) == ("posture", "profile") and entry not in set(Posture):
+                self._fail((name, key), f"{name}.{key} names no posture.", posture_hint(entry))
         return make(**values)
 
     def _entries(self, name: str, value: object) -> dict[str, Any]:
@@ -210,7 +216,7 @@ class _Reader:
 def _known(table: tuple[str, ...]) -> list[str]:
     if table:
         return list(_TABLES[table[0]][1])
-    return [*(key for key, option in _OPTIONS.items() if option.in_file), _FLAGS_TABLE, *_TABLES]
+    return [*(key for key, option in _OPTIONS.items() if option.in_file), FLAGS_TABLE, *_TABLES]
 
 
 def _type_name(value: object) -> str:

@@ -20,6 +20,12 @@ def user_state_directory() -> Path:
     return user_state_path(_APP)
 
 
+def workspace_directory(base: Path, workspace: Path) -> Path:
+    """Return the folder below `base` for what belongs to a workspace but does not stand in it."""
+    name = hashlib.sha256(str(workspace.resolve()).encode()).hexdigest()[:24]
+    return base / "workspaces" / name
+
+
 def is_session_id(text: str) -> bool:
     return _SESSION_ID.fullmatch(text) is not None
 
@@ -63,8 +69,7 @@ class Layout:
         inside = workspace / ".runner" / "autonomy"
         if inside.exists() or _can_write(workspace):
             return cls(inside)
-        name = hashlib.sha256(str(workspace.resolve()).encode()).hexdigest()[:24]
-        return cls(user_state_directory() / "workspaces" / name / "autonomy")
+        return cls(workspace_directory(user_state_directory(), workspace) / "autonomy")
 
     @property
     def sessions(self) -> Path:

@@ -1,0 +1,78 @@
+"""Open a workspace's control plane for a surface: the one place that reads its configuration."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from runner.autonomy.flags import adapt_defaults
+from runner.autonomy.policy import Policy
+from runner.autonomy.postures import PROFILES
+from runner.autonomy.service import ControlPlane, utc_now
+from runner.autonomy.store.facade import LOCK_SECONDS
+from runner.config.feature_flags import resolve_flags
+from runner.config.postures import Standing, Surface, resolve_standing
+from runner.config.runner_file import RunnerFile, load_runner_file
+
+
+def open_control_plane(
+    workspace: Path,
+    *,
+    surface: Surface,
+    environ: Mapping[str, str],
+    interactive: bool,
+    posture: str | None = None,
+    clock: Callable[[], datetime] = utc_now,
+    key_directory: Path | None = None,
+    lock_seconds: float = LOCK_SECONDS,
+) -> ControlPlane:
+    """Return the control plane as `surface` may use it.
+
+    Posture, role and feature flags come from the command line, the environment and
+    `.runner/runner.toml`, in this order; what they warn about is in `ControlPlane.warnings`.
+
+    Args:
+        workspace: the project's folder.
+        surface: who calls.
+        environ: the environment; `CI` counts as nobody watching.
+        interactive: whether there is a terminal.
+        posture: the value of `--posture`, if it was given.
+        clock: as for ControlPlane.
+        key_directory: as for ControlPlane.
+        lock_seconds: as for ControlPlane.
+
+    Raises:
+        ConfigError: runner.toml is wrong, or a posture or feature flag does not exist.
+    """
+    file = load_runner_file(workspace)
+    standing = standing_of(
+        file, surface=surface, environ=environ, interactive=interactive, posture=posture
+    )
+    flags = resolve_flags(file.feature_flags, environ)
+    return ControlPlane(
+        workspace,
+        defaults=adapt_defaults(PROFILES[standing.posture].defaults, flags),
+        common_verification=file.verification.commands,
+        policy=Policy(standing, flags),
+        clock=clock,
+        key_directory=key_directory,
+        lock_seconds=lock_seconds,
+    )
+
+
+def standing_of(
+    file: RunnerFile,
+    *,
+    surface: Surface,
+    environ: Mapping[str, str],
+    interactive: bool,
+    posture: str | None = None,
+) -> Standing:
+    """Return the posture and role that `open_control_plane` would use."""
+    return resolve_standing(
+        environ=environ,
+        surface=surface,
+        interactive=interactive,
+        profile=file.posture.profile,
+        role=file.posture.role,
+        chosen=posture,
+    )
