@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test lint storm bench clean
+.PHONY: help setup demo test lint storm images-test bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -33,6 +33,9 @@ test: lint ## Lint and run the tests
 
 storm: $(STAMP) ## The long crash, load and fuzz runs
 	RUNNER_STORM=1 $(BIN)/python -m pytest -m storm
+
+images-test: $(STAMP) ## Build and try the container images (root, Debian with buildah podman runc debootstrap)
+	RUNNER_IMAGES=1 $(BIN)/python -m pytest -m images -rA tests/images
 
 bench: $(STAMP) ## Print the benchmarks
 	@for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
