@@ -41,13 +41,22 @@ class Budget:
     total: float | None = None
 
 
+NOTIFY_EVENTS = ("finished", "paused", "failed", "quota", "budget", "stopped")
+
+
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """`[notify]`: whom to tell how a run ended."""
+    """`[notify]`: whom to tell how a run goes.
+
+    Attributes:
+        command: a program with its arguments; it gets the payload on standard input.
+        webhook: an http(s) address, or `$NAME` for the variable that holds it.
+        on: names out of NOTIFY_EVENTS.
+    """
 
     command: tuple[str, ...] = ()
     webhook: str | None = None
-    on: tuple[str, ...] = ()
+    on: tuple[str, ...] = NOTIFY_EVENTS[:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,7 @@ _TABLES: Mapping[str, tuple[type[Any], Mapping[str, Kind[Any]]]] = {
     "notify": (Notify, {"command": TEXTS, "webhook": TEXT, "on": TEXTS}),
 }
 _FLAGS_TABLE = "feature_flags"
+_WEBHOOKS = ("https://", "http://", "$")
 _OPTIONS: Mapping[str, Option[Any]] = {o.key: o for o in ALL_OPTIONS}
 _POSITIVE = frozenset({("verification", "timeout_minutes"), ("budget", "total")})
 _TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string",
@@ -165,7 +175,25 @@ class _Reader:
             values[key] = self._value(fields[key], (name, key), entry)
             if (name, key) in _POSITIVE and not 0 < values[key] < float("inf"):
                 self._fail((name, key), f"{name}.{key} must be a positive number.")
-        return make(**values)
+        made = make(**values)
+        if isinstance(made, Notify):
+            self._check_notify(made)
+        return made
+
+    def _check_notify(self, notify: Notify) -> None:
+        for event in notify.on:
+            if event not in NOTIFY_EVENTS:
+                self._fail(
+                    ("notify", "on"),
+                    f"notify.on has no event {event}.",
+                    suggestion(event, NOTIFY_EVENTS),
+                )
+        if notify.webhook is not None and not notify.webhook.startswith(_WEBHOOKS):
+            self._fail(
+                ("notify", "webhook"),
+                "notify.webhook must begin with https:// or http://, or be $NAME.",
+                "$NAME takes the address from the environment: it is often a secret.",
+            )
 
     def _entries(self, name: str, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):
