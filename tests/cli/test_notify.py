@@ -144,6 +144,6 @@ def test_the_address_can_come_from_the_environment(
 
 def test_every_event_reaches_the_presenter() -> None:
     seen: list[RunEvent] = []
-    with Notifier(Notify(), seen.append, seen.append) as notifier:
+    with Notifier(Notify(), seen.append, lambda _: None) as notifier:
         notifier(ended())
     assert len(seen) == 1
