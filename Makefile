@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test lint storm bench clean
+.PHONY: help setup demo test lint storm images-test dist bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -27,12 +27,28 @@ lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint docker/Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 test: lint ## Lint and run the tests
 	$(BIN)/python -m pytest
 
 storm: $(STAMP) ## The long crash, load and fuzz runs
 	RUNNER_STORM=1 $(BIN)/python -m pytest -m storm
+
+images-test: $(STAMP) ## Build and try the container images (root, Debian with buildah podman runc debootstrap)
+	RUNNER_IMAGES=1 $(BIN)/python -m pytest -m images -rA tests/images
+
+dist: $(STAMP) ## Build wheel and sdist with a bill of materials and checksums
+	rm -rf dist && mkdir dist
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv dist/.install
+	dist/.install/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON -o dist/sbom.cdx.json dist/.install
+	rm -rf dist/.install
+	cd dist && sha256sum *.whl *.tar.gz *.json > SHA256SUMS
 
 bench: $(STAMP) ## Print the benchmarks
 	@for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done

@@ -10,9 +10,11 @@ from runner.cli.assembly import Job, perform
 from runner.cli.durations import plural
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
 from runner.cli.inert import inert
+from runner.cli.notify import Notifier
 from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
+from runner.config.runner_file import load_runner_file
 from runner.loop.events import RunResult
 
 
@@ -26,8 +28,13 @@ def present(job: Job, chosen: Chosen) -> RunResult:
         stderr=sys.stderr,
         environ=os.environ,
     )
-    with presenter:
-        return perform(job, presenter)
+    notify = load_runner_file(job.project_dir).notify
+    with presenter, Notifier(notify, presenter, _warn) as notifier:
+        return perform(job, notifier)
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"Warning: {text}", err=True)
 
 
 def finish(job: Job, result: RunResult) -> None:

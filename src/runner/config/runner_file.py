@@ -43,13 +43,22 @@ class Budget:
     total: float | None = None
 
 
+NOTIFY_EVENTS = ("finished", "paused", "failed", "quota", "budget", "stopped")
+
+
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """`[notify]`: whom to tell how a run ended."""
+    """`[notify]`: whom to tell how a run goes.
+
+    Attributes:
+        command: a program with its arguments; it gets the payload on standard input.
+        webhook: an http(s) address, or `$NAME` for the variable that holds it.
+        on: names out of NOTIFY_EVENTS.
+    """
 
     command: tuple[str, ...] = ()
     webhook: str | None = None
-    on: tuple[str, ...] = ()
+    on: tuple[str, ...] = NOTIFY_EVENTS[:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,7 @@ _TABLES: Mapping[str, tuple[type[Any], Mapping[str, Kind[Any]]]] = {
     "budget": (Budget, {"total": NUMBER}),
     "notify": (Notify, {"command": TEXTS, "webhook": TEXT, "on": TEXTS}),
 }
+_WEBHOOKS = ("https://", "http://", "$")
 _OPTIONS: Mapping[str, Option[Any]] = {o.key: o for o in ALL_OPTIONS}
 _POSITIVE = frozenset({("verification", "timeout_minutes"), ("budget", "total")})
 _TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string",
@@ -171,7 +181,25 @@ class _Reader:
                 self._fail((name, key), f"{name}.{key} must be a positive number.")
             if (name, key) == ("posture", "profile") and entry not in set(Posture):
                 self._fail((name, key), f"{name}.{key} names no posture.", posture_hint(entry))
-        return make(**values)
+        made = make(**values)
+        if isinstance(made, Notify):
+            self._check_notify(made)
+        return made
+
+    def _check_notify(self, notify: Notify) -> None:
+        for event in notify.on:
+            if event not in NOTIFY_EVENTS:
+                self._fail(
+                    ("notify", "on"),
+                    f"notify.on has no event {event}.",
+                    suggestion(event, NOTIFY_EVENTS),
+                )
+        if notify.webhook is not None and not notify.webhook.startswith(_WEBHOOKS):
+            self._fail(
+                ("notify", "webhook"),
+                "notify.webhook must begin with https:// or http://, or be $NAME.",
+                "$NAME takes the address from the environment: it is often a secret.",
+            )
 
     def _entries(self, name: str, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):

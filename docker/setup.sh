@@ -1,0 +1,19 @@
+#!/bin/sh
+# What every image has beside its language: the tools an agent works with, and a user for it.
+set -eu
+
+export DEBIAN_FRONTEND=noninteractive
+apt-get update
+apt-get install -y --no-install-recommends \
+  bubblewrap ca-certificates curl git gnupg jq less libnss-wrapper make openssh-client \
+  procps python3 python3-venv ripgrep socat tini
+apt-get clean
+rm -rf /var/lib/apt/lists/*
+
+# Some language images bring a user of their own with this uid; it keeps its name then.
+if ! getent passwd 1000 >/dev/null; then
+  useradd --uid 1000 --create-home --shell /bin/bash runner
+fi
+mkdir -p /home/runner /workspace
+chown 1000:1000 /home/runner /workspace
+git config --system init.defaultBranch main

@@ -1,0 +1,149 @@
+"""`[notify]`: who is told how a run goes, and that nothing of it can fail the run."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli.notify import Notifier
+from runner.config.runner_file import Notify
+from runner.deliverables.model import Counts
+from runner.loop.events import ExitReason, RunEnded, RunEvent, RunResult, Waiting
+
+
+class Hook(HTTPServer):
+    """A web server that notes what it gets; it answers with `statuses`, the last one again."""
+
+    def __init__(self, *statuses: int) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.statuses = list(statuses)
+        self.got: list[tuple[str | None, dict[str, Any]]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/secret-path"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Hook
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.headers["X-Runner-Event"], json.loads(body)))
+        statuses = self.server.statuses
+        self.send_response(statuses.pop(0) if len(statuses) > 1 else statuses[0])
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hook(request: pytest.FixtureRequest) -> Iterator[Hook]:
+    server = Hook(*getattr(request, "param", (200,)))
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def ended(reason: ExitReason = ExitReason.ALL_PASSED) -> RunEnded:
+    return RunEnded(RunResult("run", reason, "All done", "demo", Counts()))
+
+
+def tell(wishes: Notify, *events: RunEvent) -> list[str]:
+    """Send events through a notifier; return its warnings."""
+    warnings: list[str] = []
+    with Notifier(wishes, lambda _: None, warnings.append, sleep=lambda _: None) as notifier:
+        for event in events:
+            notifier(event)
+    return warnings
+
+
+def test_a_webhook_gets_the_result_object(hook: Hook) -> None:
+    tell(Notify(webhook=hook.url), ended())
+    ((event, body),) = hook.got
+    assert (event, body["type"], body["exit_reason"]) == ("finished", "result", "all_passed")
+
+
+@pytest.mark.parametrize(
+    ("reason", "event"),
+    [
+        (ExitReason.ALL_PASSED, "finished"),
+        (ExitReason.STALLED, "paused"),
+        (ExitReason.FAILED, "failed"),
+        (ExitReason.QUOTA_EXCEEDED, "quota"),
+        (ExitReason.BUDGET_EXCEEDED, "budget"),
+    ],
+)
+def test_each_way_to_end_has_its_event(hook: Hook, reason: ExitReason, event: str) -> None:
+    tell(Notify(webhook=hook.url), ended(reason))
+    assert hook.got[0][0] == event
+
+
+def test_every_exit_reason_has_an_event() -> None:
+    for reason in ExitReason:
+        assert tell(Notify(), ended(reason)) == []
+
+
+def test_events_that_nobody_asked_for_are_not_sent(hook: Hook) -> None:
+    tell(Notify(webhook=hook.url, on=("failed",)), ended())
+    assert hook.got == []
+
+
+def test_one_wait_for_a_limit_is_told_once(hook: Hook) -> None:
+    wait = Waiting(60.0, "usage limit", resets_at=1_800_000_000)
+    tell(Notify(webhook=hook.url), wait, wait)
+    assert [event for event, _ in hook.got] == ["quota"]
+
+
+def test_a_short_back_off_is_not_told(hook: Hook) -> None:
+    tell(Notify(webhook=hook.url), Waiting(2.0, "try 2"))
+    assert hook.got == []
+
+
+@pytest.mark.parametrize("hook", [(500, 200)], indirect=True)
+def test_a_failed_try_is_repeated(hook: Hook) -> None:
+    assert tell(Notify(webhook=hook.url), ended()) == []
+    assert len(hook.got) == 2
+
+
+@pytest.mark.parametrize("hook", [(500,)], indirect=True)
+def test_what_can_not_be_delivered_is_a_warning_without_the_address(hook: Hook) -> None:
+    (warning,) = tell(Notify(webhook=hook.url), ended())
+    assert "500" in warning
+    assert "secret-path" not in warning
+
+
+def test_a_command_gets_the_payload_and_the_event(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    script = f'{{ echo "$AUTORUNNER_EVENT"; cat; }} > {out}'
+    tell(Notify(command=("sh", "-c", script)), ended(ExitReason.PAUSED))
+    event, body = out.read_text().split("\n", 1)
+    assert (event, json.loads(body)["exit_reason"]) == ("paused", "paused")
+
+
+@pytest.mark.parametrize("command", [("sh", "-c", "exit 3"), ("/does/not/exist",)])
+def test_a_command_that_fails_is_a_warning(command: tuple[str, ...]) -> None:
+    assert len(tell(Notify(command=command), ended())) == 1
+
+
+def test_the_address_can_come_from_the_environment(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_HOOK", hook.url)
+    tell(Notify(webhook="$TEST_HOOK"), ended())
+    assert len(hook.got) == 1
+
+
+def test_every_event_reaches_the_presenter() -> None:
+    seen: list[RunEvent] = []
+    with Notifier(Notify(), seen.append, lambda _: None) as notifier:
+        notifier(ended())
+    assert len(seen) == 1

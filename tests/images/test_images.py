@@ -1,0 +1,134 @@
+"""The container images, built and run for real: `make images-test` (needs root and Debian)."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.images.bases import ensure_bases, missing_tools, run
+
+ROOT = Path(__file__).parents[2]
+TARGETS = ("base", "python", "node")
+SANDBOX_OPTIONS = (
+    "--security-opt=seccomp=unconfined",
+    "--security-opt=apparmor=unconfined",
+    "--security-opt=unmask=ALL",  # podman's word for Docker's systempaths=unconfined
+)
+
+pytestmark = [
+    pytest.mark.images,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(
+        os.environ.get("RUNNER_IMAGES") != "1", reason="builds images: make images-test"
+    ),
+]
+
+
+@pytest.fixture(scope="session")
+def bases() -> None:
+    missing = missing_tools()
+    assert not missing, f"install first: apt-get install {' '.join(missing)}"
+    ensure_bases()
+
+
+@pytest.fixture(scope="session", params=TARGETS)
+def image(request: pytest.FixtureRequest, bases: None) -> str:
+    del bases
+    tag = f"localhost/runner-test:{request.param}"
+    run(
+        "buildah",
+        "build",
+        "--isolation=chroot",
+        "--pull=never",
+        "--network=host",
+        "--format=docker",
+        "--layers",
+        f"--target={request.param}",
+        f"--tag={tag}",
+        f"--file={ROOT / 'docker/Dockerfile'}",
+        str(ROOT),
+    )
+    size = int(run("podman", "image", "inspect", "--format", "{{.Size}}", tag))
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
+    reporter.write_line(f"{request.param}: {size / 1e6:.0f} MB")
+    return tag
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    os.chown(folder, 4242, 4242)
+    tmp_path.chmod(0o755)
+    return folder
+
+
+def inside(
+    image: str, workspace: Path, *command: str, options: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            "podman",
+            "run",
+            "--rm",
+            "--runtime=runc",
+            "--ulimit=nofile=1024:1024",
+            "--ulimit=nproc=4000:4000",
+            "--network=host",
+            f"--volume={workspace}:/workspace",
+            *options,
+            image,
+            *command,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_demo_passes_in_the_sandbox(image: str, workspace: Path) -> None:
+    done = inside(image, workspace, "runner", "demo", options=SANDBOX_OPTIONS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Sandbox: bubblewrap" in done.stdout
+
+
+def test_the_agent_writes_as_the_owner_of_the_workspace(image: str, workspace: Path) -> None:
+    inside(image, workspace, "touch", "made-here")
+    assert (workspace / "made-here").stat().st_uid == 4242
+
+
+def test_the_program_runs_without_privileges(image: str, workspace: Path) -> None:
+    done = inside(image, workspace, "grep", "CapEff", "/proc/self/status")
+    assert done.stdout.split()[-1].strip("0") == ""
+
+
+def test_any_user_id_can_be_chosen(image: str, workspace: Path) -> None:
+    options = ("--user=54321:54321", *SANDBOX_OPTIONS)
+    done = inside(image, workspace, "runner", "demo", options=options)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_run_is_refused_where_the_container_forbids_the_sandbox(
+    image: str, workspace: Path
+) -> None:
+    (workspace / "SPEC.md").write_text("# Nothing\n")
+    done = inside(
+        image,
+        workspace,
+        "runner",
+        "run",
+        options=("--env=ANTHROPIC_API_KEY=dummy", "--env=ANTHROPIC_BASE_URL=http://127.0.0.1:9"),
+    )
+    assert done.returncode == 2
+    assert "--security-opt seccomp=unconfined" in done.stderr
+
+
+def test_a_signal_to_the_container_ends_it(image: str, workspace: Path) -> None:
+    done = inside(image, workspace, "timeout", "--signal=TERM", "1", "sleep", "60")
+    assert done.returncode == 124
+
+
+@pytest.mark.parametrize("tool", ["git", "curl", "gpg", "ssh", "bwrap", "socat"])
+def test_the_usual_tools_are_there(image: str, workspace: Path, tool: str) -> None:
+    assert inside(image, workspace, "sh", "-c", f"command -v {tool}").returncode == 0
