@@ -203,7 +203,9 @@ class ControlPlane:
             request.require_time()
         except RunnerError as error:
             shown, repeated = self._guard.judge_refusal(error, params)
-            return failure(shown, request_id=request.request_id, repeated=repeated, warnings=warnings)
+            return failure(
+                shown, request_id=request.request_id, repeated=repeated, warnings=warnings
+            )
         except OSError as error:
             return failure(unavailable(error), request_id=request.request_id, warnings=warnings)
         return success(
