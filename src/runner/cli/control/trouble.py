@@ -1,0 +1,82 @@
+"""Refusals and warnings, for people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from runner.cli.columns import wrap
+from runner.cli.control.parameters import Parameter
+from runner.cli.control.scene import Scene
+
+_MARGIN = " " * 7
+
+_REPLAY = ("step", "replay")
+_STATUS = ("session", "status")
+
+# Where the refusal itself names no command, the one that shows what is needed to mend it.
+_LOOK: Mapping[str, tuple[str, ...]] = {
+    "STEP_RESULT_REQUIRED": _REPLAY,
+    "STEP_MISMATCH": _REPLAY,
+    "STEP_PROOF_REQUIRED": _REPLAY,
+    "STEP_PROOF_INVALID": _REPLAY,
+    "STEP_PROOF_CONFLICT": ("step", "next"),
+    "STEP_PROOF_EXPIRED": ("session", "pause"),
+    "INVALID_GATE_EVIDENCE": _REPLAY,
+    "VERIFICATION_RECEIPT_REQUIRED": _REPLAY,
+    "VERIFICATION_RECEIPT_INVALID": _REPLAY,
+    "NO_ACTIVE_SESSION": ("session", "start"),
+    "AMBIGUOUS_ACTIVE_SESSION": ("session", "list"),
+    "SESSION_NOT_FOUND": ("session", "list"),
+    "SPEC_SESSION_EXISTS": _STATUS,
+    "MANUAL_GATE_ACK_REQUIRED": _STATUS,
+    "INVALID_GATE_ACK": _STATUS,
+    "INVALID_STATE_TRANSITION": _STATUS,
+    "SPEC_REBASE_REQUIRED": ("session", "rebase"),
+    "HEARTBEAT_STALE": ("session", "resume"),
+    "TIMEOUT": _STATUS,
+}
+_UNSHOWN = frozenset({"field", "problem"})
+
+
+def refusal_lines(
+    envelope: Mapping[str, Any], parameters: Sequence[Parameter], scene: Scene
+) -> Iterator[str]:
+    """Yield what was refused, why, and what to do next."""
+    data = envelope["data"]
+    code = data["error_code"]
+    said = _in_options(envelope["error"], data["details"], parameters)
+    yield from wrap(f"{said} ({code})", scene.width, _MARGIN, "Error: ")
+    yield from wrap(data["remediation"], scene.width, _MARGIN)
+    for key, value in data["details"].items():
+        if key not in _UNSHOWN and value not in (None, "", [], {}):
+            yield from wrap(f"{key.replace('_', ' ')}: {_shown(value)}", scene.width, _MARGIN)
+    if code in _LOOK:
+        session_id = data["details"].get("session_id")
+        named = ("--session-id", session_id) if isinstance(session_id, str) else ()
+        command = scene.command(*_LOOK[code], *named)
+        if command not in data["remediation"]:
+            yield from scene.pasteable(command, "Next:  ")
+
+
+def warning_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what went wrong without stopping the command."""
+    for warning in envelope["meta"].get("warnings") or ():
+        yield from wrap(warning, 80, " " * 9, "Warning: ")
+
+
+def _in_options(message: str, details: Mapping[str, Any], parameters: Sequence[Parameter]) -> str:
+    """Return the message with the option's name where it begins with the parameter's."""
+    field = details.get("field")
+    for parameter in parameters:
+        if isinstance(field, str) and field.split(".")[0] == parameter.key:
+            rest = message.removeprefix(parameter.key)
+            if rest != message:
+                return f"--{parameter.option}{rest}"
+    return message
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(entry)}" for key, entry in value.items() if entry)
+    return str(value)
