@@ -36,7 +36,7 @@ def wrap(text: str, width: int, margin: str = "", first: str | None = None) -> I
         longer = f"{line} {word}" if line else start + word
         if line and columns(longer) > width:
             yield line
-            longer = margin + word
+            longer = margin + inert(word)  # what is harmless inside a line may not begin one
         line = longer
     if line.strip():
         yield line

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.cli.control.scene import Scene, span
+from runner.cli.durations import plural
 
 _OVER = ("completed", "ended")
 _GATES = {
@@ -42,7 +43,7 @@ def _progress(view: Mapping[str, Any], progress: Mapping[str, Any]) -> str:
     number, total = progress["current_phase_number"], progress["total_phases"]
     parts = [f"phase {number} of {total}" if number else f"{total} phases"]
     parts[0] += f" ({progress['percent_complete']}% complete)"
-    done = f"{counters['tasks_completed']} deliverables completed"
+    done = f"{plural(counters['tasks_completed'], 'deliverable')} completed"
     if counters["tasks_remaining"] is not None and view["status"] not in _OVER:
         done += f", {counters['tasks_remaining']} to go"
     return ", ".join((*parts, done))

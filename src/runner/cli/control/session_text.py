@@ -7,6 +7,7 @@ from runner.cli.columns import labelled, table, wrap
 from runner.cli.control.progress_text import progress_pairs
 from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import advice, standing
+from runner.cli.durations import plural
 
 
 def session_lines(scene: Scene) -> Iterator[str]:
@@ -101,8 +102,8 @@ def _standing_pairs(view: Mapping[str, Any], scene: Scene) -> Iterator[tuple[str
         context = f", at {lifecycle['paused_context']}" if lifecycle["paused_context"] else ""
         yield "Paused", scene.ago(lifecycle["paused_at"]) + context
     if lifecycle["resume_count"]:
-        times = lifecycle["resume_count"]
-        yield "Resumed", f"{times} times, last {scene.ago(lifecycle['resumed_at'])}"
+        times = plural(lifecycle["resume_count"], "time")
+        yield "Resumed", f"{times}, last {scene.ago(lifecycle['resumed_at'])}"
     if view["last_step_id"] is not None:
         subject = view["current_task_id"] or view["active_phase_id"]
         yield "Step", f"{view['last_step_type']} {subject} ({view['last_step_id']})"

@@ -1,0 +1,76 @@
+"""The declarations and the library fit each other, and what is recommended can be typed."""
+
+import importlib
+import shlex
+from typing import Any
+
+import pytest
+import typer
+from tests.cli.control.kit import Cli
+
+from runner.autonomy.service import ControlPlane
+from runner.autonomy.signals import FAILURE_ACTIONS, PAUSE_ACTIONS
+from runner.cli.app import app
+from runner.cli.control.commands import ControlCommand
+from runner.cli.lazy import RootGroup
+
+MODULES = ("session", "step", "review", "task", "journal", "capabilities")
+
+
+def _declared() -> dict[tuple[str, str], ControlCommand]:
+    found: dict[tuple[str, str], ControlCommand] = {}
+    for name in MODULES:
+        application = getattr(importlib.import_module(f"runner.cli.control.{name}"), name)
+        for info in application.registered_commands:
+            command = info.callback.declaration
+            found[command.group, command.name] = command
+    return found
+
+
+@pytest.fixture
+def plane(cli: Cli) -> ControlPlane:
+    return ControlPlane(cli.workspace)
+
+
+def test_every_command_of_the_library_is_on_the_command_line(plane: ControlPlane) -> None:
+    assert set(plane.commands) <= set(_declared())
+
+
+def test_every_parameter_of_the_library_is_an_option_and_the_other_way_round(
+    plane: ControlPlane,
+) -> None:
+    declared = _declared()
+    offered = {key: {p.key for p in declared[key].parameters} for key in plane.commands}
+    taken = {key: set(c.params.model_fields) for key, c in plane.commands.items()}
+    assert offered == taken
+
+
+def test_what_the_library_requires_is_marked_as_required(plane: ControlPlane) -> None:
+    declared = _declared()
+    marked = {
+        key: {p.key for p in declared[key].parameters if p.required} for key in plane.commands
+    }
+    required = {
+        key: {n for n, field in c.params.model_fields.items() if field.is_required()}
+        for key, c in plane.commands.items()
+    }
+    assert marked == required
+
+
+def _commands() -> list[str]:
+    actions = [*PAUSE_ACTIONS.values(), *FAILURE_ACTIONS.values()]
+    return sorted({a.command for row in actions for a in row if a.command is not None})
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_every_recommended_command_can_be_typed(command: str) -> None:
+    words = shlex.split(command.format(session_id="auto_x", gate_attempt_id="gate_x"))[1:]
+    root: Any = typer.main.get_command(app)
+    with root.make_context("runner", list(words), resilient_parsing=True) as context:
+        group = root.get_command(context, words[0])
+        leaf = group.get_command(context, words[1])
+        leaf.parse_args(leaf.context_class(leaf, parent=context), words[2:])
+
+
+def test_all_lazy_commands_are_in_the_help() -> None:
+    assert tuple(RootGroup.lazy) == MODULES
