@@ -9,8 +9,10 @@ import pytest
 
 from runner.cli.help_cache import cached_help, rendered_help
 
-HEAVY = {"claude_agent_sdk", "mcp", "typer", "click", "rich", "pydantic", "anyio"}
-HEAVY |= {"runner.autonomy.service"}
+HEAVY = {
+    "claude_agent_sdk", "mcp", "typer", "click", "rich", "pydantic", "anyio",
+    "runner.autonomy.service",
+}  # fmt: skip
 
 # Ends the command as its entry point does, then tells which of the named modules it imported.
 PROBE = """

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from runner.cli.control.environment import control_variables
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert
 from runner.cli.options import AsJson, takes
@@ -38,6 +39,11 @@ def show(chosen: Chosen, *, as_json: AsJson = False) -> None:
     from runner.config.report import configuration_report  # noqa: PLC0415 - pydantic is slow
 
     report = configuration_report(chosen, RUN_OPTIONS, os.environ)
+    report["unknown_variables"] = {
+        name: hint
+        for name, hint in report["unknown_variables"].items()
+        if name not in control_variables()
+    }
     if as_json:
         typer.echo(json.dumps(report))
         return

@@ -12,6 +12,7 @@ from runner.autonomy.service import ControlPlane
 from runner.autonomy.signals import FAILURE_ACTIONS, PAUSE_ACTIONS
 from runner.cli.app import app
 from runner.cli.control.commands import ControlCommand
+from runner.cli.control.environment import control_variables
 from runner.cli.lazy import RootGroup
 
 MODULES = ("session", "step", "review", "task", "journal", "capabilities")
@@ -74,3 +75,19 @@ def test_every_recommended_command_can_be_typed(command: str) -> None:
 
 def test_all_lazy_commands_are_in_the_help() -> None:
     assert tuple(RootGroup.lazy) == MODULES
+
+
+def test_variables_of_the_control_plane_are_known() -> None:
+    known = control_variables()
+    assert {"AUTORUNNER_WORKSPACE", "AUTORUNNER_SESSION_ID", "AUTORUNNER_GATE_POLICY"} <= known
+    assert "AUTORUNNER_FORCE" not in known
+
+
+def test_config_show_complains_about_no_variable_that_a_command_reads(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORUNNER_SESSION_ID", "auto_x")
+    monkeypatch.setenv("AUTORUNNER_SESION_ID", "auto_x")
+    said = cli.run("config", "show", "-p", str(cli.workspace)).out
+    assert "AUTORUNNER_SESION_ID" in said
+    assert "AUTORUNNER_SESSION_ID" not in said.replace("AUTORUNNER_SESION_ID", "")

@@ -290,6 +290,15 @@ def test_a_report_is_named_as_it_was_given(cli: Cli) -> None:
     assert done.err.startswith("Error: --result.step_id: ")
 
 
+def test_parameters_are_named_as_options_also_inside_a_sentence(cli: Cli) -> None:
+    cli.start()
+    cli.next()
+    missing_report = cli.people("step", "next").err
+    missing_proof = cli.people("task", "complete", "A-001").err
+    assert "pass it as --result." in " ".join(missing_report.split())
+    assert "needs --autonomy-step-proof." in " ".join(missing_proof.split())
+
+
 def test_a_refusal_names_the_command_that_shows_what_is_missing(cli: Cli) -> None:
     cli.start()
     cli.next()

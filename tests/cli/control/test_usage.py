@@ -1,9 +1,13 @@
 """What ends before the library is called: bad usage, a wrong workspace, a wrong configuration."""
 
 import json
+from typing import Any
 
 import pytest
+import typer
 from tests.cli.control.kit import Cli
+
+from runner.cli.control.commands import ControlCommand, control_command
 
 
 @pytest.mark.parametrize(
@@ -106,3 +110,17 @@ def test_too_long_a_document_is_refused(cli: Cli) -> None:
     long = b'"' + b"x" * (4 * 1024 * 1024) + b'"'
     code, envelope = cli.envelope("step", "next", "--result", "-", stdin=long)
     assert (code, "longer than" in envelope["error"]) == (1, True)
+
+
+def test_a_bug_is_an_envelope_too_and_stays_a_failure(
+    cli: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_plane: object, _values: object) -> dict[str, Any]:
+        raise ZeroDivisionError
+
+    command = ControlCommand("x", "broken", "A command.", (), lambda _: iter(()), perform=broken)
+    application = typer.main.get_command(control_command(command))
+    with pytest.raises(ZeroDivisionError):
+        application(args=["--json", "--workspace", str(cli.workspace)], standalone_mode=False)
+    envelope = json.loads(capsys.readouterr().out)
+    assert envelope["data"]["error_code"] == "INTERNAL"

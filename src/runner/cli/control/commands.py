@@ -129,7 +129,7 @@ def _function(command: ControlCommand) -> Callable[..., None]:
     ]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by inspect
     function.__annotations__ = {p.name: p.annotation for p in parameters}
-    function.declaration = command  # type: ignore[attr-defined] # for tests and references
+    function.declaration = command  # type: ignore[attr-defined] # for those who list what there is
     return function
 
 

@@ -1,5 +1,6 @@
 """Refusals and warnings, for people."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -43,9 +44,9 @@ def refusal_lines(
     """Yield what was refused, why, and what to do next."""
     data = envelope["data"]
     code = data["error_code"]
-    said = _in_options(envelope["error"], data["details"], parameters)
+    said = _in_options(envelope["error"], parameters)
     yield from wrap(f"{said} ({code})", scene.width, _MARGIN, "Error: ")
-    yield from wrap(data["remediation"], scene.width, _MARGIN)
+    yield from wrap(_in_options(data["remediation"], parameters), scene.width, _MARGIN)
     for key, value in data["details"].items():
         if key not in _UNSHOWN and value not in (None, "", [], {}):
             yield from wrap(f"{key.replace('_', ' ')}: {_shown(value)}", scene.width, _MARGIN)
@@ -63,14 +64,14 @@ def warning_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
         yield from wrap(warning, 80, " " * 9, "Warning: ")
 
 
-def _in_options(message: str, details: Mapping[str, Any], parameters: Sequence[Parameter]) -> str:
-    """Return the message with the option's name where it begins with the parameter's."""
-    field = details.get("field")
+def _in_options(message: str, parameters: Sequence[Parameter]) -> str:
+    """Return the message with parameters named as on the command line.
+
+    Plain words are left alone but at the beginning, where the library names what is wrong.
+    """
     for parameter in parameters:
-        if isinstance(field, str) and field.split(".")[0] == parameter.key:
-            rest = message.removeprefix(parameter.key)
-            if rest != message:
-                return f"--{parameter.option}{rest}"
+        anywhere = rf"\b{parameter.key}\b" if "_" in parameter.key else rf"^{parameter.key}(?=[:.])"
+        message = re.sub(anywhere, f"--{parameter.option}", message)
     return message
 
 
