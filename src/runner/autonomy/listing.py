@@ -159,7 +159,8 @@ def _matches(row: _Row, params: ListParams) -> bool:
 
 def _event(entry: dict[str, Any]) -> dict[str, Any]:
     """Return one event in the shape that dashboards read."""
-    data = entry.get("data") or {}
+    data = _table(entry.get("data"))
+    details = _table(data.get("details"))  # of a pause or a failure
     return {
         "event_id": f"{entry.get('session_id')}:{entry.get('seq')}",
         "seq": entry.get("seq"),
@@ -169,8 +170,13 @@ def _event(entry: dict[str, Any]) -> dict[str, Any]:
         "content": entry.get("content"),
         "session_id": entry.get("session_id"),
         "spec_id": entry.get("spec_id"),
-        "phase_id": data.get("phase_id"),
+        "phase_id": data.get("phase_id") or details.get("phase_id"),
         "step_id": data.get("step_id"),
         "task_id": data.get("task_id"),
         "data": data,
     }
+
+
+def _table(value: Any) -> dict[str, Any]:
+    """Return a table of an entry; a journal can be edited by anybody."""
+    return value if isinstance(value, dict) else {}

@@ -2,6 +2,7 @@
 
 import importlib
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,14 +64,18 @@ def _commands() -> list[str]:
     return sorted({a.command for row in actions for a in row if a.command is not None})
 
 
-@pytest.mark.parametrize("command", _commands())
-def test_every_recommended_command_can_be_typed(command: str) -> None:
-    words = shlex.split(command.format(session_id="auto_x", gate_attempt_id="gate_x"))[1:]
+def _parse(words: list[str]) -> None:
     root: Any = typer.main.get_command(app)
     with root.make_context("runner", list(words), resilient_parsing=True) as context:
-        group = root.get_command(context, words[0])
-        leaf = group.get_command(context, words[1])
-        leaf.parse_args(leaf.context_class(leaf, parent=context), words[2:])
+        leaf, rest = root.get_command(context, words[0]), words[1:]
+        if hasattr(leaf, "get_command"):
+            leaf, rest = leaf.get_command(context, rest[0]), rest[1:]
+        leaf.parse_args(leaf.context_class(leaf, parent=context), rest)
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_every_recommended_command_can_be_typed(command: str) -> None:
+    _parse(shlex.split(command.format(session_id="auto_x", gate_attempt_id="gate_x"))[1:])
 
 
 def test_all_lazy_commands_are_in_the_help() -> None:
@@ -91,3 +96,16 @@ def test_config_show_complains_about_no_variable_that_a_command_reads(
     said = cli.run("config", "show", "-p", str(cli.workspace)).out
     assert "AUTORUNNER_SESION_ID" in said
     assert "AUTORUNNER_SESSION_ID" not in said.replace("AUTORUNNER_SESION_ID", "")
+
+
+_TOUR = Path(__file__).parents[3] / "docs" / "control-plane.md"
+
+
+def _tour() -> list[str]:
+    lines = _TOUR.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ runner ")]
+
+
+@pytest.mark.parametrize("command", _tour())
+def test_every_command_of_the_tour_can_be_typed(command: str) -> None:
+    _parse(shlex.split(command.split(" >", maxsplit=1)[0])[1:])

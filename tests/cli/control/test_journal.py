@@ -1,5 +1,7 @@
 """`runner journal`, for programs and for people."""
 
+import json
+
 from tests.cli.control.kit import Cli
 
 
@@ -49,3 +51,18 @@ def test_an_edited_entry_is_shown_as_far_as_it_goes(cli: Cli) -> None:
     text = journal.read_text(encoding="utf-8").replace('"at":"20', '"at":"XX')
     journal.write_text(text, encoding="utf-8")
     assert "#1  at an unknown time  session:" in cli.text("journal", "list")
+
+
+def test_a_pause_at_the_end_of_a_phase_names_the_phase(cli: Cli) -> None:
+    cli.start("--stop-on-phase-completion")
+    cli.until("pause")
+    newest = cli.ok("session", "events", "--limit", "1")["events"][0]
+    assert (newest["title"], newest["phase_id"]) == ("Session paused", "p1")
+
+
+def test_an_entry_whose_data_was_edited_is_still_an_event(cli: Cli) -> None:
+    cli.start()
+    journal = cli.workspace / f".runner/autonomy/journal/{cli.session_id}.jsonl"
+    entry = json.loads(journal.read_text(encoding="utf-8")) | {"data": "nothing"}
+    journal.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+    assert cli.ok("session", "events")["events"][0]["data"] == {}

@@ -51,7 +51,11 @@ def _progress(view: Mapping[str, Any], progress: Mapping[str, Any]) -> str:
 
 def _phase(view: Mapping[str, Any], progress: Mapping[str, Any]) -> str:
     phase = view["active_phase_progress"]
-    if phase is None or view["status"] in _OVER:
+    if (
+        phase is None
+        or view["status"] in _OVER
+        or phase["phase_id"] in progress["completed_phases"]
+    ):
         return ""
     name = _name(phase["phase_id"], phase["title"])
     parts = [
