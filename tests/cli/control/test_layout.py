@@ -178,6 +178,13 @@ def test_the_list_says_where_each_session_stands(cli: Cli) -> None:
     assert row.endswith("demo")
 
 
+def test_a_damaged_session_is_in_the_list(cli: Cli) -> None:
+    session_id = cli.start()
+    cli.session_file().write_text("{", encoding="utf-8")
+    row = cli.text("session", "list").splitlines()[1]
+    assert row.split() == [session_id, "failed", "(state_corrupt)", "-", "-", "-"]
+
+
 def test_a_silent_session_is_shown_as_it_will_be(cli: Cli) -> None:
     cli.start()
     old = (datetime.now(UTC) - timedelta(hours=1)).isoformat()

@@ -106,6 +106,16 @@ def test_arguments_that_are_no_utf_8_are_refused_in_order(program: Program) -> N
     assert json.loads(done.stdout)["data"]["error_code"] == "VALIDATION_ERROR"
 
 
+@pytest.mark.parametrize("redirection", ["<&-", "0>/dev/null"])
+def test_a_standard_input_that_cannot_be_read_is_refused_in_order(
+    program: Program, redirection: str
+) -> None:
+    line = f"{sys.executable} -m runner step report --json --result - {redirection}"
+    done = program.shell(["bash", "-c", line])
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "standard input can't be read" in json.loads(done.stdout)["error"]
+
+
 def test_a_terminal_gets_its_width(program: Program) -> None:
     leader, follower = pty.openpty()
     environ = program.environ | {"COLUMNS": "100"}

@@ -15,6 +15,7 @@ from runner.cli.control.commands import ControlCommand, control_command
     [
         ("session", "start", "--no-such-option"),
         ("session", "strat"),
+        ("session",),
         ("session", "start", "stray"),
         ("capabilities", "--nonsense"),
     ],

@@ -1,5 +1,6 @@
 """A parameter of a control-plane command: its option, and how its text becomes a JSON value."""
 
+import errno
 import json
 import re
 import sys
@@ -54,21 +55,26 @@ def document(given: str, parameter: "Parameter") -> Any:
 
 
 def _content(given: str, parameter: "Parameter") -> bytes:
-    if given == "-":
-        content = sys.stdin.buffer.read(MAX_DOCUMENT + 1)
-    elif given.startswith("@"):
-        try:
-            with Path(given[1:]).open("rb") as file:
-                content = file.read(MAX_DOCUMENT + 1)
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it is no path"
-            problem = f"--{parameter.option}: {given[1:]} can't be read: {why}."
-            raise DocumentError(problem) from error
-    else:
-        content = given.encode("utf-8", "surrogateescape")
+    if given != "-" and not given.startswith("@"):
+        return given.encode("utf-8", "surrogateescape")
+    place = "standard input" if given == "-" else given[1:]
+    try:
+        content = _read(given)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is no path"
+        raise DocumentError(f"--{parameter.option}: {place} can't be read: {why}.") from error
     if len(content) > MAX_DOCUMENT:
         raise DocumentError(f"--{parameter.option} is longer than {MAX_DOCUMENT} bytes.")
     return content
+
+
+def _read(given: str) -> bytes:
+    if given == "-":
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed")
+        return sys.stdin.buffer.read(MAX_DOCUMENT + 1)
+    with Path(given[1:]).open("rb") as file:
+        return file.read(MAX_DOCUMENT + 1)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,15 @@ class ControlTyperCommand(TyperCommand):
 
 
 class ControlTyperGroup(TyperGroup):
-    """A group that does so for commands that there are not."""
+    """A group that does so for options and commands that there are not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        wants_json = _JSON in args
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            _answer(error, wants_json=wants_json)
+            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         wants_json = _JSON in args
