@@ -39,16 +39,18 @@ def show(chosen: Chosen, *, as_json: AsJson = False) -> None:
     from runner.config.report import configuration_report  # noqa: PLC0415 - pydantic is slow
 
     report = configuration_report(chosen, RUN_OPTIONS, os.environ)
-    report["unknown_variables"] = {
-        name: hint
-        for name, hint in report["unknown_variables"].items()
-        if name not in control_variables()
-    }
     if as_json:
-        typer.echo(json.dumps(report))
+        typer.echo(json.dumps(_knowing(report)))
         return
-    for line in _lines(report):
+    for line in _lines(_knowing(report)):
         typer.echo(line)
+
+
+def _knowing(report: dict[str, Any]) -> dict[str, Any]:
+    """Return the report without complaints about variables that other commands read."""
+    unknown: dict[str, str] = report["unknown_variables"]
+    ours = control_variables() if unknown else frozenset()
+    return {**report, "unknown_variables": {n: h for n, h in unknown.items() if n not in ours}}
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
