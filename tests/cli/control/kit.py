@@ -6,12 +6,13 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.autonomy.plane import write_status
+from tests.autonomy.plane import Client, Clock, write_status
 
+from runner.autonomy.service import ControlPlane
 from runner.cli.main import run_command_line
 
 
@@ -83,7 +84,8 @@ class Cli:
         return str(envelope["data"]["error_code"])
 
     def start(self, *arguments: str) -> str:
-        data = self.ok("session", "start", *arguments)
+        on = () if "--stop-on-phase-completion" in arguments else ("--no-stop-on-phase-completion",)
+        data = self.ok("session", "start", *on, *arguments)
         self.session_id = str(data["session_id"])
         return self.session_id
 
@@ -130,6 +132,12 @@ class Cli:
         document: dict[str, Any] = json.loads(self.session_file().read_text(encoding="utf-8"))
         return document
 
+    def in_the_past(self, **span: float) -> "PastClient":
+        """Return a caller of the library for whom it is that long ago."""
+        client = PastClient(self.workspace, Clock())
+        client.clock.now = datetime.now(UTC) - timedelta(**span)
+        return client
+
     def edit_state(self, **changes: Any) -> None:
         """Change the stored session from outside."""
         self.session_file().write_text(json.dumps(self.state() | changes), encoding="utf-8")
@@ -140,6 +148,14 @@ class Cli:
         document = json.loads(path.read_text(encoding="utf-8"))
         document["deliverables"].append(deliverable(task_id, phase))
         path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+
+
+class PastClient(Client):
+    """Drives the same workspace with a clock of its own and the command line's secret."""
+
+    def __init__(self, workspace: Path, clock: Clock) -> None:
+        super().__init__(workspace, clock)
+        self.plane = ControlPlane(workspace, clock=clock)
 
 
 def deliverable(task_id: str, phase: str) -> dict[str, Any]:

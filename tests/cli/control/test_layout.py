@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -101,29 +100,20 @@ def test_a_terminal_is_used_within_reason(
 
 
 def test_a_stalled_phase_is_said_so(cli: Cli) -> None:
-    cli.start("--no-gates-required")
-    step = cli.next()
+    before = cli.in_the_past(hours=3)
+    minutes = {"heartbeat_grace_minutes": 600, "step_stale_minutes": 600}
+    before.start(
+        gates_required=False, step_proof_ttl_minutes=600, stop_on_phase_completion=False, **minutes
+    )
+    step = before.next()["next_step"]
+    before.clock.wait(minutes=30)
     while step["phase_id"] == "p1":
-        step = cli.next(cli.report(step))
-    _move(cli, "p1", started=timedelta(hours=3), lasted=timedelta(minutes=30))
-    _move(cli, "p2", started=timedelta(hours=2), lasted=None)
+        step = before.next(before.report(step))["next_step"]
     said = cli.text("session", "status")
     assert "Progress  phase 2 of 2 (50% complete), 2 deliverables completed, 1 to go\n" in said
     assert "Closed    p1 Phase p1 (30m)\n" in said
-    assert "for 2h, more than twice the average: possibly stalled" in _flat(said)
+    assert "for 2h 30m, more than twice the average: possibly stalled" in _flat(said)
     assert "Timing    30m per phase on average, about 30m to go\n" in said
-
-
-def _move(cli: Cli, phase: str, *, started: timedelta, lasted: timedelta | None) -> None:
-    """Let a phase have begun and ended at other times."""
-    begin = datetime.now(UTC) - started
-    timing: dict[str, Any] = cli.state()["phase_timing"]
-    timing[phase] = {
-        "started_at": begin.isoformat(),
-        "completed_at": (begin + lasted).isoformat() if lasted else None,
-        "duration_seconds": lasted.total_seconds() if lasted else None,
-    }
-    cli.edit_state(phase_timing=timing)
 
 
 def test_findings_of_a_failed_review_are_shown(cli: Cli) -> None:
@@ -186,9 +176,7 @@ def test_a_damaged_session_is_in_the_list(cli: Cli) -> None:
 
 
 def test_a_silent_session_is_shown_as_it_will_be(cli: Cli) -> None:
-    cli.start()
-    old = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
-    cli.edit_state(created_at=old)
+    cli.in_the_past(hours=1).start()
     said = cli.text("session", "status")
     assert "running, but silent for too long (heartbeat_stale)" in _flat(said)
     assert "Next: runner session resume" in said

@@ -11,7 +11,6 @@ from runner.autonomy.codes import CODES, ErrorCode
 from runner.files import locked
 
 Scene = Callable[[Cli], tuple[str, ...]]
-PAST = "2020-01-01T00:00:00Z"
 
 
 def _result(report: dict[str, Any]) -> tuple[str, ...]:
@@ -91,11 +90,9 @@ def _report_with_a_forged_proof(cli: Cli) -> tuple[str, ...]:
 
 
 def _report_after_its_time(cli: Cli) -> tuple[str, ...]:
-    cli.start()
-    report = cli.report(cli.next())
-    proof = cli.state()["pending_step_proof"]
-    cli.edit_state(pending_step_proof=proof | {"expires_at": PAST})
-    return _result(report)
+    before = cli.in_the_past(minutes=20)
+    before.start(step_proof_ttl_minutes=15)
+    return _result(cli.report(before.next()["next_step"]))
 
 
 def _another_report_on_the_same_step(cli: Cli) -> tuple[str, ...]:

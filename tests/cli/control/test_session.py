@@ -35,14 +35,14 @@ def test_start_hands_on_what_is_no_bound(cli: Cli) -> None:
     data = cli.ok(
         "session", "start", "--gate-policy", "lenient", "--no-gates-required",
         "--stop-on-phase-completion", "--no-auto-retry-fidelity-gate",
-        "--no-enforce-autonomy-write-lock", "--step-proof-ttl-minutes", "16",
+        "--enforce-autonomy-write-lock", "--step-proof-ttl-minutes", "16",
     )  # fmt: skip
     assert (data["gate_policy"], data["gates_required"]) == ("lenient", False)
     assert data["stop_conditions"] == {
         "stop_on_phase_completion": True,
         "auto_retry_fidelity_gate": False,
     }
-    assert data["write_lock"] == {"enforced": False, "step_proof_ttl_minutes": 16}
+    assert data["write_lock"] == {"enforced": True, "step_proof_ttl_minutes": 16}
 
 
 @pytest.mark.parametrize(("word", "wanted"), [("1", True), ("false", False)])

@@ -72,6 +72,8 @@ def test_the_instructions_of_a_step_work_literally(cli: Cli) -> None:
     cli.start()
     step = cli.next()
     for instruction in step["instructions"]:
+        if instruction["tool"] != "task" or "command" in instruction:
+            continue  # the report, which comes after them
         words = [instruction["tool"], instruction["action"], step["task_id"]]
         if instruction["action"] != "prepare":
             words += ["--autonomy-step-proof", step["step_proof_token"]]

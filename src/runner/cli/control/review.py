@@ -29,7 +29,7 @@ def _reviewed(scene: Scene) -> Iterator[str]:
         ("Attempt", data["gate_attempt_id"]),
         ("Evidence", data["gate_evidence_token"]),
         ("Expires", scene.until(data["gate_evidence_expires_at"])),
-        ("Written to", data["review_path"] or ""),
+        ("Written to", data.get("review_path") or ""),
     )
     for finding in data["findings"]:
         yield from wrap(f"{finding['severity']}: {finding['title']}", scene.width, "    ", "  - ")
@@ -66,6 +66,7 @@ _GATE = ControlCommand(
         Parameter("phase_id", "The phase.", metavar="ID", required=True),
         Parameter("step_id", "The outstanding gate step.", metavar="ID", required=True),
         Parameter("verdict", "What the review found.", metavar="pass|warn|fail", required=True),
+        Parameter("summary", "What the review says in a few sentences."),
         Parameter("findings", "Its findings.", document, "JSON|@FILE|-"),
         Parameter("review_path", "Where the review is written down.", metavar="PATH"),
     ),

@@ -66,6 +66,8 @@ _START = ControlCommand(
         _bound("step_proof_ttl_minutes", "Minutes that a step's proof holds."),
         _bound("gate_nonce_ttl_minutes", "Minutes that a review's evidence holds."),
         _force("End the spec's live session first."),
+        Parameter("reason_code", "What kind of reason there is for no write lock.", metavar="CODE"),
+        _REASON,
     ),
     session_lines,
 )

@@ -7,6 +7,7 @@ from typing import Any
 from runner.cli.columns import wrap
 from runner.cli.control.parameters import Parameter
 from runner.cli.control.scene import Scene
+from runner.cli.inert import inert
 
 _MARGIN = " " * 7
 
@@ -50,7 +51,11 @@ def refusal_lines(
     for key, value in data["details"].items():
         if key not in _UNSHOWN and value not in (None, "", [], {}):
             yield from wrap(f"{key.replace('_', ' ')}: {_shown(value)}", scene.width, _MARGIN)
-    if code in _LOOK:
+    recommended = [a for a in data.get("recommended_actions") or () if a.get("command")]
+    for action in recommended:
+        yield from scene.pasteable(inert(action["command"]), "Next:  ")
+        yield from wrap(action["description"], scene.width, _MARGIN)
+    if code in _LOOK and not recommended:
         session_id = data["details"].get("session_id")
         named = ("--session-id", session_id) if isinstance(session_id, str) else ()
         command = scene.command(*_LOOK[code], *named)
