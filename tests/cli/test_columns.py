@@ -1,6 +1,6 @@
 """Columns of a terminal: nothing is wider than it may be, and nothing is lost."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -9,12 +9,14 @@ from runner.cli.columns import columns, fit, labelled, table, wrap
 _WORDS = st.lists(st.text("abcdé漢字", min_size=1, max_size=9), min_size=1, max_size=20)
 
 
+@settings(deadline=None)
 @given(words=_WORDS, width=st.integers(24, 60))
 def test_wrapped_lines_are_as_wide_as_allowed_at_most(words: list[str], width: int) -> None:
     lines = list(wrap(" ".join(words), width, "    ", "  - "))
     assert max(columns(line) for line in lines) <= width
 
 
+@settings(deadline=None)
 @given(words=_WORDS)
 def test_wrapping_loses_no_word(words: list[str]) -> None:
     lines = wrap(" ".join(words), 24, "  ")
