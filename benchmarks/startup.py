@@ -15,6 +15,7 @@ COMMANDS = {
     "runner --version": [sys.executable, "-m", "runner", "--version"],
     "runner --help": [sys.executable, "-m", "runner", "--help"],
     "runner run --help": [sys.executable, "-m", "runner", "run", "--help"],
+    "runner session list": [sys.executable, "-m", "runner", "session", "list"],
 }
 
 

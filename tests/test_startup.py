@@ -9,7 +9,10 @@ import pytest
 
 from runner.cli.help_cache import cached_help, rendered_help
 
-HEAVY = {"claude_agent_sdk", "mcp", "typer", "click", "rich", "pydantic", "anyio"}
+HEAVY = {
+    "claude_agent_sdk", "mcp", "typer", "click", "rich", "pydantic", "anyio",
+    "runner.autonomy.service",
+}  # fmt: skip
 
 # Ends the command as its entry point does, then tells which of the named modules it imported.
 PROBE = """
@@ -55,6 +58,22 @@ def test_help_of_a_command_imports_no_agent(arguments: list[str], tmp_path: Path
 def test_status_imports_no_agent(tmp_path: Path) -> None:
     status, said, imported = _imports("status", cwd=tmp_path)
     assert (status, "nothing is planned" in said) == (0, True)
+    assert not imported & {"claude_agent_sdk", "mcp", "anyio", "rich"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["session", "--help"], ["step", "next", "--help"], ["session", "nonsense"]]
+)
+def test_help_and_bad_usage_of_the_control_plane_load_no_control_plane(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    _, _, imported = _imports(*arguments, cwd=tmp_path)
+    assert not imported & {"claude_agent_sdk", "mcp", "anyio", "rich", "runner.autonomy.service"}
+
+
+def test_a_command_of_the_control_plane_imports_no_agent(tmp_path: Path) -> None:
+    status, said, imported = _imports("session", "list", cwd=tmp_path)
+    assert (status, "There are no sessions" in said) == (0, True)
     assert not imported & {"claude_agent_sdk", "mcp", "anyio", "rich"}
 
 

@@ -223,8 +223,10 @@ def test_status_shows_timing_and_progress(client: Client) -> None:
     client.next()
     client.clock.wait(minutes=21)
     progress = client.ok("session", "status")["progress"]
+    assert [row["duration_seconds"] for row in progress.pop("phases")] == [600.0, None]
     assert progress == {
         "total_phases": 2,
+        "current_phase_number": 2,
         "completed_phases": ["p1"],
         "percent_complete": 50,
         "phases_remaining": 1,
@@ -232,6 +234,7 @@ def test_status_shows_timing_and_progress(client: Client) -> None:
         "seconds_in_phase": 1260.0,
         "is_stalled": True,
         "estimated_remaining_seconds": 600.0,
+        "resumption_status": "possibly_stalled",
     }
 
 

@@ -108,6 +108,7 @@ def test_one_object_for_programs(project: Project) -> None:
         "deprecated": ["UI-000"],
         "next": "UI-004",
         "run": None,
+        "session": None,
     }
     assert [(p["id"], p["title"], p["passed"], p["total"]) for p in phases] == [
         ("phase-1", "Foundations", 1, 2),

@@ -15,7 +15,7 @@ from runner.autonomy.models import SessionState
 from runner.autonomy.paging import decode_cursor, encode_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
 from runner.autonomy.spec.source import CLOCK_TICK_NS
-from runner.autonomy.views import failed_view, summary_view
+from runner.autonomy.views import failed_view, session_view, summary_view
 from runner.errors import StateCorruptError, StateError
 
 _MAX_OFFSET = 2**62
@@ -51,6 +51,23 @@ class Listing:
         now = self._core.clock()
         sessions = [summary_view(r.state, now) if r.state else r.data for r in page]
         return Answer({"sessions": sessions}, pagination=pagination(cursor, params.limit, total))
+
+    def latest(self, spec_id: str) -> dict[str, Any] | None:
+        """Return the view of the spec's live session, or else of the one that changed last.
+
+        Reads alone, so that it can be asked at any time. A damaged session counts as live.
+        Raises OSError.
+        """
+        params = ListParams(spec_id=spec_id)
+        rows = [row for row in self._rows() if row.state is None or _matches(row, params)]
+        if not rows:
+            return None
+        chosen = max(rows, key=lambda row: (_is_live(row), _order(row)))
+        if chosen.state is None:
+            return chosen.data
+        state = self._core.store.files.read(chosen.session_id) or chosen.state
+        spec, _ = self._core.read_spec(state.spec_id)
+        return session_view(state, spec, self._core.clock())
 
     def events(self, params: EventsParams) -> Answer:
         """List a session's journal, newest first (seed 003 WS4)."""
@@ -128,6 +145,10 @@ def _order(row: _Row) -> tuple[str, str]:
     return (row.updated_at, row.session_id)
 
 
+def _is_live(row: _Row) -> bool:
+    return row.state is None or not row.state.status.is_terminal
+
+
 def _matches(row: _Row, params: ListParams) -> bool:
     if row.state is None:
         failed_wanted = params.status_filter in (None, SessionStatus.FAILED)
@@ -138,7 +159,8 @@ def _matches(row: _Row, params: ListParams) -> bool:
 
 def _event(entry: dict[str, Any]) -> dict[str, Any]:
     """Return one event in the shape that dashboards read."""
-    data = entry.get("data") or {}
+    data = _table(entry.get("data"))
+    details = _table(data.get("details"))  # of a pause or a failure
     return {
         "event_id": f"{entry.get('session_id')}:{entry.get('seq')}",
         "seq": entry.get("seq"),
@@ -148,8 +170,13 @@ def _event(entry: dict[str, Any]) -> dict[str, Any]:
         "content": entry.get("content"),
         "session_id": entry.get("session_id"),
         "spec_id": entry.get("spec_id"),
-        "phase_id": data.get("phase_id"),
+        "phase_id": data.get("phase_id") or details.get("phase_id"),
         "step_id": data.get("step_id"),
         "task_id": data.get("task_id"),
         "data": data,
     }
+
+
+def _table(value: Any) -> dict[str, Any]:
+    """Return a table of an entry; a journal can be edited by anybody."""
+    return value if isinstance(value, dict) else {}

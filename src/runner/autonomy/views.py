@@ -6,8 +6,8 @@ from typing import Any
 from runner.autonomy.core import Core
 from runner.autonomy.engine.pausing import stale_reason
 from runner.autonomy.engine.progress import Progress
-from runner.autonomy.enums import FailureReason, SessionStatus
-from runner.autonomy.models import PhaseTiming, SessionState
+from runner.autonomy.enums import FailureReason, GateStatus, SessionStatus
+from runner.autonomy.models import PhaseShape, PhaseTiming, SessionState
 from runner.autonomy.signals import loop_signal, recommended_actions
 from runner.autonomy.spec.structure import Spec
 
@@ -40,8 +40,11 @@ def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[
         "last_step_type": step.type if step else None,
         "current_task_id": step.task_id if step else None,
         "last_task_id": state.last_task_id,
+        "last_report": _reported(state),
+        "report_due": step is not None and not state.report_exempt,
         "retry_counters": {
             "consecutive_errors": state.counters.consecutive_errors,
+            "retry_task_id": state.retry_task_id,
             "gate_cycles": {i: gate.cycles for i, gate in state.phase_gates.items()},
         },
         "phase_gates": {i: g.model_dump(mode="json") for i, g in state.phase_gates.items()},
@@ -104,22 +107,26 @@ def staleness(state: SessionState, now: datetime) -> dict[str, Any]:
 
 
 def progress_view(state: SessionState, now: datetime) -> dict[str, Any]:
-    """Return seed 002's resumption figures; durations in seconds."""
+    """Return seed 002's resumption figures; durations in seconds, phases counted from 1."""
     total = state.workflow_structure.total_phases
     closed = {i: t for i, t in state.phase_timing.items() if t.completed_at is not None}
     durations = [t.duration_seconds for t in closed.values() if t.duration_seconds is not None]
     average = sum(durations) / len(durations) if durations else None
     remaining = max(total - len(closed), 0)
     current = _seconds_in(state.phase_timing.get(state.active_phase_id or ""), now)
+    is_stalled = average is not None and current is not None and current > 2 * average
     return {
         "total_phases": total,
+        "current_phase_number": _number(state),
         "completed_phases": list(closed),
         "percent_complete": round(100 * len(closed) / total) if total else 0,
         "phases_remaining": remaining,
         "average_phase_seconds": average,
         "seconds_in_phase": current,
-        "is_stalled": average is not None and current is not None and current > 2 * average,
+        "is_stalled": is_stalled,
         "estimated_remaining_seconds": None if average is None else average * remaining,
+        "resumption_status": _resumption_status(state, is_stalled=is_stalled),
+        "phases": [_phase_row(state, shape) for shape in state.workflow_structure.phases],
     }
 
 
@@ -193,6 +200,38 @@ def _phase_progress(state: SessionState, spec: Spec | None) -> dict[str, Any] | 
     }
 
 
+def _number(state: SessionState) -> int | None:
+    ids = [shape.id for shape in state.workflow_structure.phases]
+    active = state.active_phase_id
+    return ids.index(active) + 1 if active in ids else None
+
+
+def _phase_row(state: SessionState, shape: PhaseShape) -> dict[str, Any]:
+    timing = state.phase_timing.get(shape.id)
+    gate = state.gate(shape.id)
+    done = set(state.completed_task_ids)
+    return {
+        "phase_id": shape.id,
+        "title": shape.title,
+        "tasks_total": len(shape.task_ids),
+        "tasks_completed": sum(task_id in done for task_id in shape.task_ids),
+        "started_at": _iso(timing.started_at) if timing else None,
+        "completed_at": _iso(timing.completed_at) if timing else None,
+        "duration_seconds": timing.duration_seconds if timing else None,
+        "gate_status": gate.status if gate.required else None,
+        "gate_cycles": gate.cycles,
+    }
+
+
+def _resumption_status(state: SessionState, *, is_stalled: bool) -> str:
+    """Return the status with which somebody who takes up the work should reckon (seed 002)."""
+    if state.status is not SessionStatus.RUNNING:
+        return state.status
+    if state.gate(state.active_phase_id or "").status is GateStatus.FAILED:
+        return "gate_failed"
+    return "possibly_stalled" if is_stalled else "active"
+
+
 def _actions(state: SessionState) -> list[dict[str, Any]]:
     ack = state.pending_manual_gate_ack
     attempt = ack.gate_attempt_id if ack else None
@@ -208,6 +247,18 @@ def _seconds_in(timing: PhaseTiming | None, now: datetime) -> float | None:
 def _title(spec: Spec, phase_id: str) -> str | None:
     phase = spec.phase(phase_id)
     return phase.title if phase else None
+
+
+def _reported(state: SessionState) -> dict[str, Any] | None:
+    """Return what is known of the last report, whose step is outstanding no more."""
+    report = state.last_report
+    if report is None:
+        return None
+    return {
+        "step_id": report.step_id,
+        "outcome": report.outcome,
+        "recorded_at": report.recorded_at.isoformat(),
+    }
 
 
 def _dump(record: Any) -> Any:

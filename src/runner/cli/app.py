@@ -15,6 +15,7 @@ from runner.cli.doctor import HELP as DOCTOR_HELP
 from runner.cli.doctor import doctor
 from runner.cli.init import HELP as INIT_HELP
 from runner.cli.init import init
+from runner.cli.lazy import RootGroup
 from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
 from runner.cli.status import HELP as STATUS_HELP
@@ -30,6 +31,7 @@ _EPILOG = (
 
 app = typer.Typer(
     name="runner",
+    cls=RootGroup,
     help="Drive Claude until every deliverable of a SPEC.md passes: unattended, safely, resumably.",
     epilog=_EPILOG,
     no_args_is_help=True,

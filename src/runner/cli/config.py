@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from runner.cli.control.environment import control_variables
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert
 from runner.cli.options import AsJson, takes
@@ -41,10 +42,17 @@ def show(chosen: Chosen, *, as_json: AsJson = False) -> None:
     interactive = sys.stdout.isatty()
     report = configuration_report(chosen, RUN_OPTIONS, os.environ, interactive=interactive)
     if as_json:
-        typer.echo(json.dumps(report))
+        typer.echo(json.dumps(_knowing(report)))
         return
-    for line in _lines(report):
+    for line in _lines(_knowing(report)):
         typer.echo(line)
+
+
+def _knowing(report: dict[str, Any]) -> dict[str, Any]:
+    """Return the report without complaints about variables that other commands read."""
+    unknown: dict[str, str] = report["unknown_variables"]
+    ours = control_variables() if unknown else frozenset()
+    return {**report, "unknown_variables": {n: h for n, h in unknown.items() if n not in ours}}
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:

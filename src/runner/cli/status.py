@@ -1,11 +1,17 @@
 """`runner status`."""
 
 import json
+import sys
+from pathlib import Path
+from typing import Any
 
 import typer
 
+from runner.cli.control.scene import Scene, place_of, screen_width, utc_now
+from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, takes
+from runner.cli.presenter.output import Output
 from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.resolve import Chosen
@@ -19,7 +25,7 @@ HELP = help_text(
     ("runner status", "of the project in the current folder"),
     ("runner status -p ../app", "of another one"),
     ("runner status --json", "one JSON object, for programs"),
-    details="Nothing is written or started, so it can be asked at any time, also while a run is "
+    details="An autonomous session is shown with its progress and timing. Nothing is written or started, so it can be asked at any time, also while a run is "
     "at work.",
 )
 
@@ -28,15 +34,35 @@ HELP = help_text(
 def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     """Show where a project stands."""
     project = chosen.project_dir
+    file = StatusRepository(status_path(project)).load()
+    spec_id = derive_spec_id(project)
     view = StatusView(
         project_dir=project,
-        spec_id=derive_spec_id(project),
+        spec_id=spec_id,
         has_spec=(project / SPEC_NAME).is_file(),
-        file=StatusRepository(status_path(project)).load(),
+        file=file,
         holder=current_holder(project),
     )
+    session = _session(project, file.spec_id if file else spec_id)
     if as_json:
-        typer.echo(json.dumps(status_object(view)))
+        typer.echo(json.dumps({**status_object(view), "session": session}))
         return
+    out = Output(sys.stdout)
     for line in status_lines(view):
-        typer.echo(line)
+        out.write(line + "\n")
+    if session is not None:
+        place = "" if project == Path.cwd() else place_of(str(project))
+        scene = Scene(session, utc_now(), width=screen_width(), place=place)
+        for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
+            out.write(line + "\n")
+
+
+def _session(project: Path, spec_id: str) -> dict[str, Any] | None:
+    """Return the autonomous session to take up, None where there never was one."""
+    from runner.autonomy.store.layout import Layout  # noqa: PLC0415 - for those who have sessions
+
+    if not any(Layout.of(project).sessions.glob("auto_*.json")):
+        return None
+    from runner.cli.control.plane import latest_session  # noqa: PLC0415 - pydantic is slow
+
+    return latest_session(project, spec_id)

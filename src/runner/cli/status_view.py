@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
-from unicodedata import east_asian_width
 
-from runner.cli.inert import ELLIPSIS, inert
+from runner.cli.columns import columns, fit
 from runner.deliverables.model import Counts, Deliverable, Phase, Status, StatusFile
 from runner.loop.run_lock import Holder
 
@@ -47,7 +46,7 @@ def status_lines(view: StatusView) -> Iterator[str]:
         yield ""
         yield from _outlook(view.file)
     if view.holder is not None:
-        yield _fit(f"A run is at work{_described(view.holder)}.", WIDTH)
+        yield fit(f"A run is at work{_described(view.holder)}.", WIDTH)
 
 
 def status_object(view: StatusView) -> dict[str, Any]:
@@ -71,7 +70,7 @@ def status_object(view: StatusView) -> dict[str, Any]:
 
 
 def _nothing_planned(view: StatusView) -> Iterator[str]:
-    yield _fit(f"{view.spec_id}: nothing is planned yet.", WIDTH)
+    yield fit(f"{view.spec_id}: nothing is planned yet.", WIDTH)
     if view.has_spec:
         yield "Next: `runner run` plans the deliverables from SPEC.md, then implements them."
     else:
@@ -86,7 +85,7 @@ def _summary(file: StatusFile) -> Iterator[str]:
     parts += [f"{counts.pending} pending"] if counts.pending else []
     parts += [f"{gone} deprecated"] if gone else []
     ending = f": {', '.join(parts)}"
-    yield _fit(file.spec_id, WIDTH - len(ending)) + ending
+    yield fit(file.spec_id, WIDTH - len(ending)) + ending
     dates = [
         f"{label} {day.isoformat()}"
         for label, day in (("planned", file.created_at), ("last change", file.updated_at))
@@ -105,25 +104,25 @@ def _phase(file: StatusFile, phase: Phase) -> Iterator[str]:
     passed = sum(d.status is Status.PASSED for d in items)
     ending = f"  ({passed} of {len(items)} passed)"
     name = phase.id if phase.title == phase.id else f"{phase.id}: {phase.title}"
-    yield _fit(name, WIDTH - len(ending)) + ending
-    width = max(len(_fit(d.id, _MAX_ID_WIDTH)) for d in items)
+    yield fit(name, WIDTH - len(ending)) + ending
+    width = max(len(fit(d.id, _MAX_ID_WIDTH)) for d in items)
     for item in items:
         yield from _deliverable(file, item, width)
 
 
 def _deliverable(file: StatusFile, item: Deliverable, width: int) -> Iterator[str]:
-    start = f"  {_MARKS[item.status]:<{_MARK_WIDTH}} {_fit(item.id, _MAX_ID_WIDTH):<{width}}  "
-    yield (start + _fit(item.description, WIDTH - _columns(start))).rstrip()
+    start = f"  {_MARKS[item.status]:<{_MARK_WIDTH}} {fit(item.id, _MAX_ID_WIDTH):<{width}}  "
+    yield (start + fit(item.description, WIDTH - columns(start))).rstrip()
     waits_for = file.unmet_dependencies(item)
     if waits_for and item.status is not Status.PASSED:
-        margin = " " * _columns(start)
-        yield margin + _fit(f"waits for {', '.join(waits_for)}", WIDTH - len(margin))
+        margin = " " * columns(start)
+        yield margin + fit(f"waits for {', '.join(waits_for)}", WIDTH - len(margin))
 
 
 def _outlook(file: StatusFile) -> Iterator[str]:
     following = file.next_runnable
     if following is not None:
-        yield _fit(f"Next: {following.id} {following.description}", WIDTH)
+        yield fit(f"Next: {following.id} {following.description}", WIDTH)
     elif not file.active:
         yield "No deliverable is active: there is nothing to do."
     elif file.all_achievable_passed:
@@ -132,20 +131,6 @@ def _outlook(file: StatusFile) -> Iterator[str]:
         yield "Everything is blocked: a person is needed."
     else:
         yield "Nothing can be worked on: what is pending waits for what has not passed."
-
-
-def _fit(text: str, width: int) -> str:
-    """Return `text` inert and cut to `width` columns; Chinese characters take two each."""
-    shown = inert(text, width)
-    if _columns(shown) <= width:
-        return shown
-    while _columns(shown) >= width:
-        shown = shown[:-1]
-    return shown.rstrip() + ELLIPSIS
-
-
-def _columns(text: str) -> int:
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _described(holder: Holder) -> str:

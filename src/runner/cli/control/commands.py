@@ -1,0 +1,208 @@
+"""From a declaration to a Typer command that calls the library and shows its answer."""
+
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from runner.cli.control.parameters import DocumentError, Parameter, read_values
+from runner.cli.control.scene import Lines, Scene, place_of, screen_width, utc_now
+from runner.cli.control.trouble import refusal_lines, warning_lines
+from runner.cli.control.usage import ControlTyperCommand, ControlTyperGroup, refused
+from runner.cli.exit_codes import FAILURE, USAGE
+from runner.cli.options import AsJson
+from runner.cli.presenter.output import Output
+from runner.errors import RunnerError, UsageError
+
+if TYPE_CHECKING:
+    from runner.autonomy.envelope import Envelope
+    from runner.autonomy.service import ControlPlane
+
+Performer: TypeAlias = "Callable[[ControlPlane, Mapping[str, Any]], Envelope]"
+
+WORKSPACE = Parameter(
+    "workspace",
+    "The project's folder; without it the current one.",
+    metavar="PATH",
+    from_environment=True,
+)
+
+
+@dataclass(frozen=True)
+class ControlCommand:
+    """A command of the control plane.
+
+    Attributes:
+        group, name: as in the library's dispatch table.
+        help: as `help_text` makes it.
+        parameters: what it takes, besides the workspace and --json.
+        lines: its answer for people.
+        perform: what answers it, where that is not the dispatch table alone.
+    """
+
+    group: str
+    name: str
+    help: str
+    parameters: tuple[Parameter, ...]
+    lines: Lines
+    perform: "Performer | None" = None
+
+
+def control_command(command: ControlCommand) -> typer.Typer:
+    """Return the Typer application of a command that stands alone."""
+    application = typer.Typer(rich_markup_mode=None, add_completion=False)
+    _add(application, command)
+    return application
+
+
+def control_group(help: str, *commands: ControlCommand) -> typer.Typer:  # noqa: A002 - Typer's word
+    """Return the Typer application of a group."""
+    group = typer.Typer(
+        help=help,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        add_completion=False,
+        cls=ControlTyperGroup,
+    )
+    # With a callback, a group of one command stays a group.
+    group.callback()(lambda: None)
+    for command in commands:
+        _add(group, command)
+    return group
+
+
+def _add(application: typer.Typer, command: ControlCommand) -> None:
+    register = application.command(command.name, help=command.help, cls=ControlTyperCommand)
+    register(_function(command))
+
+
+def call(
+    command: ControlCommand, given: Mapping[str, Any], environ: Mapping[str, str]
+) -> "Envelope":
+    """Call the library for what the command line said, and return the envelope.
+
+    Raises:
+        RunnerError: it did not come to a call; nothing was changed.
+    """
+    from runner.cli.control.plane import control_plane  # noqa: PLC0415 - pydantic is slow
+
+    named = read_values((WORKSPACE,), given, environ)
+    plane = control_plane(Path(named.get(WORKSPACE.key) or "."))
+    try:
+        values = read_values(command.parameters, given, environ)
+    except DocumentError as error:
+        return refused(str(error))
+    if command.perform is not None:
+        envelope = command.perform(plane, values)
+    else:
+        envelope = plane.call(command.group, command.name, **values)
+    return _placed(envelope, place_of(given.get(WORKSPACE.key)))
+
+
+def _placed(envelope: "Envelope", place: str) -> "Envelope":
+    """Make the recommended commands mean the workspace that was named."""
+    for action in envelope["data"].get("recommended_actions") or ():
+        if place and action.get("command"):
+            action["command"] += place
+    return envelope
+
+
+def _function(command: ControlCommand) -> Callable[..., None]:
+    def function(*, as_json: bool = False, **given: Any) -> None:
+        for parameter in command.parameters:
+            _merge_positional(parameter, given)
+        answer = _answer_json if as_json else _answer_people
+        raise typer.Exit(answer(command, given))
+
+    parameters = [
+        *(_argument(p) for p in command.parameters if p.positional),
+        *(_option(p) for p in (*command.parameters, WORKSPACE)),
+        inspect.Parameter(
+            "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson
+        ),
+    ]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by inspect
+    function.__annotations__ = {p.name: p.annotation for p in parameters}
+    function.declaration = command  # type: ignore[attr-defined] # for those who list what there is
+    return function
+
+
+def _answer_json(command: ControlCommand, given: Mapping[str, Any]) -> int:
+    """Print exactly one envelope, whatever happens; return the exit code."""
+    code = 0
+    try:
+        envelope = call(command, given, os.environ)
+        code = 0 if envelope["success"] else FAILURE
+    except RunnerError as error:
+        envelope = refused(error)
+        code = USAGE if isinstance(error, UsageError) else FAILURE
+    except Exception as error:
+        typer.echo(json.dumps(refused(RunnerError(f"Unexpected {type(error).__name__}."))))
+        raise
+    typer.echo(json.dumps(envelope))
+    return code
+
+
+def _answer_people(command: ControlCommand, given: Mapping[str, Any]) -> int:
+    envelope = call(command, given, os.environ)
+    scene = Scene(
+        data=envelope["data"],
+        pagination=envelope["meta"].get("pagination") or {},
+        now=utc_now(),
+        width=screen_width(),
+        place=place_of(given.get(WORKSPACE.key)),
+    )
+    out, err = Output(sys.stdout), Output(sys.stderr)
+    for line in warning_lines(envelope):
+        err.write(line + "\n")
+    if not envelope["success"]:
+        for line in refusal_lines(envelope, command.parameters, scene):
+            err.write(line + "\n")
+        return FAILURE
+    for line in command.lines(scene):
+        out.write(line + "\n")
+    return 0
+
+
+def _merge_positional(parameter: Parameter, given: dict[str, Any]) -> None:
+    if not parameter.positional:
+        return
+    argument = given.pop(_argument_name(parameter))
+    if argument is not None and given[parameter.key] not in (None, argument):
+        raise typer.BadParameter(f"{argument} and --{parameter.option} say different things.")
+    given[parameter.key] = given[parameter.key] or argument
+
+
+def _argument_name(parameter: Parameter) -> str:
+    return f"{parameter.key}_argument"
+
+
+def _argument(parameter: Parameter) -> inspect.Parameter:
+    info = typer.Argument(metavar=parameter.metavar, help=parameter.help, show_default=False)
+    return inspect.Parameter(
+        _argument_name(parameter),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, info],
+    )
+
+
+def _option(parameter: Parameter) -> inspect.Parameter:
+    info = typer.Option(
+        parameter.declaration,
+        metavar=None if parameter.is_switch else parameter.metavar,
+        help=parameter.described,
+        show_default=False,
+    )
+    return inspect.Parameter(
+        parameter.key,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[(bool if parameter.is_switch else str) | None, info],
+    )

@@ -1,0 +1,40 @@
+"""The control plane of a workspace, composed from its configuration."""
+
+from pathlib import Path
+from typing import Any
+
+from runner.autonomy.listing import Listing
+from runner.autonomy.service import ControlPlane
+from runner.config.run_options import resolve_project
+from runner.config.runner_file import load_runner_file
+from runner.errors import PrerequisiteError, StateError, UsageError
+
+
+def control_plane(workspace: Path) -> ControlPlane:
+    """Return the control plane that the command line works with.
+
+    Raises:
+        UsageError: there is no such folder, or its runner.toml is wrong.
+    """
+    try:
+        project = resolve_project(workspace)
+    except PrerequisiteError as error:
+        hint = "Give the project's folder with --workspace."
+        raise UsageError(error.message, hint=hint) from error
+    commands = load_runner_file(project).verification.commands
+    return ControlPlane(project, common_verification=commands)
+
+
+def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
+    """Return the spec's live session, or else the one that changed last; nothing is written.
+
+    Raises:
+        StateError: the folder of sessions can't be read.
+    """
+    try:
+        return Listing(ControlPlane(project).core).latest(spec_id)
+    except OSError as error:
+        raise StateError(
+            f"The sessions can't be read: {error.strerror}.",
+            hint=f"Make {error.filename} readable.",
+        ) from error

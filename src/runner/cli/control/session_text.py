@@ -1,0 +1,174 @@
+"""Sessions and lists of them, for people."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.cli.columns import labelled, table, wrap
+from runner.cli.control.progress_text import progress_pairs
+from runner.cli.control.scene import Scene
+from runner.cli.control.step_text import advice, standing
+from runner.cli.durations import plural
+
+
+def session_lines(scene: Scene) -> Iterator[str]:
+    """Yield a session as start, status, pause, resume, rebase and end show it."""
+    view = scene.data
+    yield from wrap(
+        f"{view['session_id']}: {view['spec_id'] or '?'}, {_standing(view)}", scene.width
+    )
+    if view.get("created") is False:
+        yield "The same request started it before; nothing was changed."
+    if "progress" not in view:  # a session whose file can't be used
+        yield from wrap(view["details"]["message"], scene.width)
+        yield from advice(scene)
+        return
+    yield from scene.labelled(*progress_pairs(view, scene), *_standing_pairs(view, scene))
+    yield from _findings(view, scene)
+    yield from _rebased(view.get("rebase_result"), scene)
+    yield from _context(view.get("resume_context"), scene)
+    yield from session_outlook(scene)
+
+
+def resumption_lines(scene: Scene, *, is_driven: bool) -> Iterator[str]:
+    """Yield what `runner status` shows of a session (seed 002).
+
+    Args:
+        scene: of the session's view.
+        is_driven: a run is at work, so that nobody else need do anything.
+    """
+    view = scene.data
+    yield f"Session {view['session_id']}: {_standing(view)}"
+    if "progress" not in view:
+        yield from wrap(view["details"]["message"], scene.width, "  ")
+    else:
+        pairs = (*progress_pairs(view, scene), *_standing_pairs(view, scene))
+        yield from (f"  {line}" for line in labelled(pairs, scene.width - 2))
+    if not is_driven and view["status"] not in ("completed", "ended"):
+        yield from session_outlook(scene)
+
+
+def session_outlook(scene: Scene) -> Iterator[str]:
+    """Yield what comes next for a session."""
+    view = scene.data
+    if view["effective_status"] == "running":
+        yield ""
+        owes = view["report_due"]
+        command = ("step", "replay") if owes else ("step", "next")
+        meaning = "Shows the outstanding step, which is to be reported." if owes else ""
+        yield from scene.next(*command, "--session-id", view["session_id"], meaning=meaning)
+    elif view["status"] == "running":
+        yield ""
+        yield from scene.next("session", "resume", "--session-id", view["session_id"])
+    elif view["status"] in ("completed", "ended"):
+        yield ""
+        yield from scene.next(
+            "journal", "list", "--session-id", view["session_id"], meaning="Shows what was done."
+        )
+    else:
+        yield from advice(scene)
+
+
+def list_lines(scene: Scene) -> Iterator[str]:
+    """Yield `session list`."""
+    sessions = scene.data["sessions"]
+    if not sessions:
+        yield "There are no sessions."
+        yield from scene.next("session", "start")
+        return
+    rows = [_row(view, scene) for view in sessions]
+    yield from table(("SESSION", "STATUS", "TASKS", "CHANGED", "SPEC"), rows, scene.width)
+    cursor = scene.pagination.get("cursor")
+    yield ""
+    if cursor is not None:
+        yield from scene.next("session", "list", "--cursor", cursor, meaning="Older sessions.")
+    else:
+        yield from scene.next("session", "status", "--session-id", sessions[0]["session_id"])
+
+
+def reset_lines(scene: Scene) -> Iterator[str]:
+    yield f"{scene.data['session_id']} is removed; the deliverables keep their status."
+    yield from scene.next("session", "start")
+
+
+def _standing(view: Mapping[str, Any]) -> str:
+    if view["effective_status"] != view["status"]:
+        return f"{view['status']}, but silent for too long ({view['stale_reason']})"
+    return standing(view)
+
+
+def _standing_pairs(view: Mapping[str, Any], scene: Scene) -> Iterator[tuple[str, str]]:
+    lifecycle, counters = view["lifecycle"], view["counters"]
+    if lifecycle["paused"]:
+        context = f", at {lifecycle['paused_context']}" if lifecycle["paused_context"] else ""
+        yield "Paused", scene.ago(lifecycle["paused_at"]) + context
+    if lifecycle["resume_count"]:
+        times = plural(lifecycle["resume_count"], "time")
+        yield "Resumed", f"{times}, last {scene.ago(lifecycle['resumed_at'])}"
+    if view["last_step_id"] is not None:
+        subject = view["current_task_id"] or view["active_phase_id"]
+        yield "Step", f"{view['last_step_type']} {subject} ({view['last_step_id']})"
+    if view["last_heartbeat_at"] is not None:
+        used = f"context {view['context_usage_pct']}% full"
+        yield "Heartbeat", f"{scene.ago(view['last_heartbeat_at'])}, {used}"
+    if counters["consecutive_errors"]:
+        limit = view["limits"]["max_consecutive_errors"]
+        yield "Errors", f"{counters['consecutive_errors']} in a row, {limit} are the limit"
+    if lifecycle["last_error"]:
+        yield "Last error", f"{lifecycle['last_error']} ({scene.ago(lifecycle['last_error_at'])})"
+    yield "Gates", f"{view['gate_policy']} policy" if view["gates_required"] else "none"
+
+
+def _findings(view: Mapping[str, Any], scene: Scene) -> Iterator[str]:
+    gate = view["phase_gates"].get(view["active_phase_id"]) or {}
+    if gate.get("status") == "passed" or not gate.get("findings"):
+        return
+    yield ""
+    yield f"Findings of the last review of {view['active_phase_id']} ({gate['verdict']})"
+    for finding in gate["findings"]:
+        yield from wrap(f"{finding['severity']}: {finding['title']}", scene.width, "    ", "  - ")
+        yield from wrap(finding["detail"], scene.width, "    ")
+
+
+def _rebased(result: Any, scene: Scene) -> Iterator[str]:
+    if result is None:
+        return
+    yield ""
+    if not isinstance(result, Mapping):
+        yield "The structure is unchanged."
+        return
+    yield "The session works by the spec as it is now"
+    pairs = [
+        (f"  {key.replace('_', ' ')}", ", ".join(map(str, value)))
+        for key, value in result.items()
+        if isinstance(value, list)
+    ]
+    yield from scene.labelled(*pairs)
+
+
+def _context(context: Mapping[str, Any] | None, scene: Scene) -> Iterator[str]:
+    if context is None:
+        return
+    done = [task["task_id"] for task in context["recent_completed_tasks"]]
+    pending = [task["task_id"] for task in context["pending_tasks_in_phase"]]
+    if not done and not pending:
+        return
+    more = context["completed_task_count"] - len(done)
+    yield ""
+    yield from scene.labelled(
+        ("Done", ", ".join(done) + (f" and {more} before" if more else "")),
+        ("To do", ", ".join(pending)),
+    )
+
+
+def _row(view: Mapping[str, Any], scene: Scene) -> tuple[str, ...]:
+    status = standing({**view, "status": view["effective_status"]})
+    if view["effective_status"] != view["status"]:
+        status = f"{view['effective_status']} ({view['stale_reason']})"
+    tasks = view.get("tasks_completed")
+    return (
+        view["session_id"],
+        status,
+        "-" if tasks is None else str(tasks),
+        scene.ago(view.get("updated_at")),
+        view["spec_id"] or "-",
+    )

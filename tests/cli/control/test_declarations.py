@@ -1,0 +1,122 @@
+"""The declarations and the library fit each other, and what is recommended can be typed."""
+
+import importlib
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from tests.cli.control.kit import Cli
+
+from runner.autonomy.enums import FailureReason, PauseReason
+from runner.autonomy.service import ControlPlane
+from runner.autonomy.signals import recommended_actions
+from runner.cli.app import app
+from runner.cli.control.commands import ControlCommand
+from runner.cli.control.environment import control_variables
+from runner.cli.lazy import RootGroup
+
+MODULES = ("session", "step", "review", "task", "journal", "capabilities")
+
+
+def _declared() -> dict[tuple[str, str], ControlCommand]:
+    found: dict[tuple[str, str], ControlCommand] = {}
+    for name in MODULES:
+        application = getattr(importlib.import_module(f"runner.cli.control.{name}"), name)
+        for info in application.registered_commands:
+            command = info.callback.declaration
+            found[command.group, command.name] = command
+    return found
+
+
+@pytest.fixture
+def plane(cli: Cli) -> ControlPlane:
+    return ControlPlane(cli.workspace)
+
+
+def test_every_command_of_the_library_is_on_the_command_line(plane: ControlPlane) -> None:
+    assert set(plane.commands) <= set(_declared())
+
+
+OPTIONAL = {("session", "start"): {"reason_code", "reason"}, ("review", "gate"): {"summary"}}
+"""What the command line offers also to a library that does not take it yet."""
+
+
+def test_every_parameter_of_the_library_is_an_option(plane: ControlPlane) -> None:
+    declared = _declared()
+    for key, command in plane.commands.items():
+        offered = {p.key for p in declared[key].parameters}
+        assert set(command.params.model_fields) <= offered, key
+
+
+def test_every_option_is_a_parameter_of_the_library(plane: ControlPlane) -> None:
+    declared = _declared()
+    for key, command in plane.commands.items():
+        offered = {p.key for p in declared[key].parameters}
+        assert offered - OPTIONAL.get(key, set()) <= set(command.params.model_fields), key
+
+
+def test_what_the_library_requires_is_marked_as_required(plane: ControlPlane) -> None:
+    declared = _declared()
+    marked = {
+        key: {p.key for p in declared[key].parameters if p.required} for key in plane.commands
+    }
+    required = {
+        key: {n for n, field in c.params.model_fields.items() if field.is_required()}
+        for key, c in plane.commands.items()
+    }
+    assert marked == required
+
+
+def _commands() -> list[str]:
+    rows = [recommended_actions("auto_x", reason, None, "gate_x") for reason in PauseReason]
+    rows += [recommended_actions("auto_x", None, reason) for reason in FailureReason]
+    return sorted({a["command"] for row in rows for a in row if "command" in a})
+
+
+def _parse(words: list[str]) -> None:
+    root: Any = typer.main.get_command(app)
+    with root.make_context("runner", list(words), resilient_parsing=True) as context:
+        leaf, rest = root.get_command(context, words[0]), words[1:]
+        if hasattr(leaf, "get_command"):
+            leaf, rest = leaf.get_command(context, rest[0]), rest[1:]
+        leaf.parse_args(leaf.context_class(leaf, parent=context), rest)
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_every_recommended_command_can_be_typed(command: str) -> None:
+    _parse(shlex.split(command)[1:])
+
+
+def test_all_lazy_commands_are_in_the_help() -> None:
+    assert tuple(RootGroup.lazy) == MODULES
+
+
+def test_variables_of_the_control_plane_are_known() -> None:
+    known = control_variables()
+    assert {"AUTORUNNER_WORKSPACE", "AUTORUNNER_SESSION_ID", "AUTORUNNER_GATE_POLICY"} <= known
+    assert "AUTORUNNER_FORCE" not in known
+
+
+def test_config_show_complains_about_no_variable_that_a_command_reads(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORUNNER_SESSION_ID", "auto_x")
+    monkeypatch.setenv("AUTORUNNER_SESION_ID", "auto_x")
+    said = cli.run("config", "show", "-p", str(cli.workspace)).out
+    assert "AUTORUNNER_SESION_ID" in said
+    assert "AUTORUNNER_SESSION_ID" not in said.replace("AUTORUNNER_SESION_ID", "")
+
+
+_TOUR = Path(__file__).parents[3] / "docs" / "control-plane.md"
+
+
+def _tour() -> list[str]:
+    lines = _TOUR.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ runner ")]
+
+
+@pytest.mark.parametrize("command", _tour())
+def test_every_command_of_the_tour_can_be_typed(command: str) -> None:
+    _parse(shlex.split(command.split(" >", maxsplit=1)[0])[1:])

@@ -1,0 +1,92 @@
+"""`runner status` beside an autonomous session: seed 002's resumption display."""
+
+import json
+from typing import Any
+
+from tests.cli.control.kit import Cli, Done
+
+from runner.loop.run_lock import run_lock
+
+
+def _status(cli: Cli, *arguments: str) -> Done:
+    return cli.run("status", "-p", str(cli.workspace), *arguments)
+
+
+def _object(cli: Cli) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_status(cli, "--json").out)
+    return found
+
+
+def test_without_a_session_nothing_is_said_of_one(cli: Cli) -> None:
+    assert "Session" not in _status(cli).out
+    assert _object(cli)["session"] is None
+
+
+def test_the_session_stands_below_the_deliverables(cli: Cli) -> None:
+    session_id = cli.start()
+    cli.next(cli.report(cli.next()))
+    said = _status(cli).out
+    assert "[PASS]    A-001" in said
+    shown = said[said.index("Session") :].splitlines()
+    assert shown[0] == f"Session {session_id}: running"
+    assert shown[1] == "  Progress  phase 1 of 2 (0% complete), 1 deliverable completed, 2 to go"
+
+
+def test_programs_get_the_same_view_as_from_session_status(cli: Cli) -> None:
+    cli.start()
+    cli.ok("session", "pause")
+    seen, wanted = _object(cli)["session"], cli.ok("session", "status")
+    moving = {"progress", "recommended_actions"}
+    assert {k: v for k, v in seen.items() if k not in moving} == {
+        k: v for k, v in wanted.items() if k not in moving
+    }
+    assert set(seen["progress"]) == set(wanted["progress"])
+
+
+def test_a_paused_session_comes_with_its_way_on(cli: Cli) -> None:
+    session_id = cli.start()
+    cli.ok("session", "pause")
+    said = _status(cli).out
+    assert f"Session {session_id}: paused (user)\n" in said
+    assert f"Next: runner session resume --session-id {session_id}" in said
+
+
+def test_while_a_run_is_at_work_nobody_is_told_to_do_anything(cli: Cli) -> None:
+    cli.start()
+    with run_lock(cli.workspace):
+        said = _status(cli).out
+    assert "Next" not in said[said.index("Session") :]
+
+
+def test_the_live_session_goes_before_one_that_is_over(cli: Cli) -> None:
+    over, live = cli.start(), cli.start("--force")
+    assert _object(cli)["session"]["session_id"] == live
+    assert over not in _status(cli).out
+
+
+def test_the_last_session_is_shown_when_it_is_over(cli: Cli) -> None:
+    session_id = cli.start()
+    cli.ok("session", "end")
+    assert f"Session {session_id}: ended\n" in _status(cli).out
+
+
+def test_a_damaged_session_is_shown_with_its_way_out(cli: Cli) -> None:
+    session_id = cli.start()
+    cli.session_file().write_text("{", encoding="utf-8")
+    done = _status(cli)
+    assert done.code == 0
+    assert f"Session {session_id}: failed (state_corrupt)\n" in done.out
+    assert "runner session reset" in done.out
+
+
+def test_looking_writes_nothing(cli: Cli) -> None:
+    cli.start()
+    cli.next()
+
+    def files() -> dict[str, bytes]:
+        found = cli.workspace.rglob("*")
+        return {str(path): path.read_bytes() for path in found if path.is_file()}
+
+    before = files()
+    _status(cli)
+    assert files() == before
