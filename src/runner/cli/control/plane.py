@@ -1,12 +1,14 @@
 """The control plane of a workspace, composed from its configuration."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
+from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.listing import Listing
 from runner.autonomy.service import ControlPlane
 from runner.config.run_options import resolve_project
-from runner.config.runner_file import load_runner_file
 from runner.errors import PrerequisiteError, StateError, UsageError
 
 
@@ -21,8 +23,9 @@ def control_plane(workspace: Path) -> ControlPlane:
     except PrerequisiteError as error:
         hint = "Give the project's folder with --workspace."
         raise UsageError(error.message, hint=hint) from error
-    commands = load_runner_file(project).verification.commands
-    return ControlPlane(project, common_verification=commands)
+    return open_control_plane(
+        project, surface="cli", environ=os.environ, interactive=sys.stdout.isatty()
+    )
 
 
 def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
