@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.autonomy.service import ControlPlane
+from runner.autonomy.store.trust import Trust
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -192,3 +193,14 @@ class Client:
         """Change the stored session from outside, as a person or attacker would."""
         text = json.dumps(self.state() | changes)
         self.session_file().write_text(text, encoding="utf-8")
+
+    def forge_state(self, **changes: Any) -> None:
+        """Change the stored session and seal it again, as only a holder of the secret can."""
+        document = self.state() | changes
+        del document["_seal"]
+        sealer = Trust(self.workspace.parent / "key").sealer(self.workspace)
+        self.session_file().write_bytes(sealer.close(json.dumps(document).encode()))
+
+    @property
+    def journal_file(self) -> Path:
+        return self.workspace / f".runner/autonomy/journal/{self.session_id}.jsonl"

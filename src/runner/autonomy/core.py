@@ -1,16 +1,18 @@
 """What every command needs: the store, the spec, the clock, and how a session is found."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.engine.auditing import note_problem
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.engine.transition import Transition
 from runner.autonomy.engine.turn import Env
 from runner.autonomy.enums import FailureReason
+from runner.autonomy.integrity import AuditError, SealBrokenError
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import SessionState
 from runner.autonomy.params import SessionParams
@@ -79,9 +81,9 @@ class Core:
                 "More than one session is live.",
                 details={"session_ids": sorted(found)},
             )
-        if not found or not self.store.files.exists(found[0]):
-            raise no_active_session()
-        return found[0]
+        if found and self.store.files.exists(found[0]):
+            return found[0]
+        raise no_active_session()
 
     @contextmanager
     def hold(self, params: SessionParams, *, step_id: str | None = None) -> Iterator[Held]:
@@ -107,20 +109,30 @@ class Core:
                 raise not_found(session_id)
             if params.session_id is None and not _is_found(loaded.state, step_id):
                 raise no_active_session()
-            yield Held(loaded.state, list(loaded.warnings))
+            state = loaded.state
+            if loaded.problem is not None:
+                state = note_problem(state, loaded.problem, self.clock())
+            yield Held(state, list(loaded.warnings))
 
-    def live_session(self, spec_id: str) -> str | None:
+    def live_session(self, spec_id: str, *, starting: bool = False) -> str | None:
         """Return the session that holds the spec, whatever became of its index entry.
 
         Looks into every session, so it is for what happens rarely and must not be fooled. A
-        damaged session counts as live, for its spec or, when nobody knows that, for any.
+        damaged or deleted session counts as live, for its spec or, when nobody knows that, for
+        any.
+
+        Args:
+            spec_id: the spec.
+            starting: pass over a session that vanished with all its files: a start replaces it.
         """
-        owners = {session: spec for spec, session in self.store.index.read().items()}
+        entries = self.store.index.read()  # a damaged index fails closed, also here
         for session_id in sorted(self.store.files.ids()):
             try:
                 state = self.store.files.read(session_id)
             except (StateCorruptError, MigrationError):
-                if owners.get(session_id, spec_id) == spec_id:
+                if starting and self.store.files.has_vanished(session_id):
+                    continue
+                if self._owner(session_id, entries) in (None, spec_id):
                     return session_id
                 continue
             if state and state.spec_id == spec_id and not state.status.is_terminal:
@@ -128,15 +140,22 @@ class Core:
         return None
 
     def spec_of(self, session_id: str) -> str | None:
-        """Return the spec that the index says a session is the live one of."""
-        entries = self.store.index.read().items()
-        return next((spec for spec, session in entries if session == session_id), None)
+        """Return the spec of a session that can't be read, as far as anybody knows."""
+        return self._owner(session_id, self.store.index.read())
+
+    def _owner(self, session_id: str, entries: Mapping[str, str]) -> str | None:
+        anchor = self.store.anchors.read(session_id)
+        if anchor is not None:
+            return anchor.spec_id
+        return next((spec for spec, session in entries.items() if session == session_id), None)
 
     def commit(self, held: Held, transition: Transition) -> None:
         """Write what a transition made of a held session, if it made anything of it."""
-        if transition.changed:
-            held.warnings = list(self.store.commit(transition.state))
         held.state = transition.state
+        if transition.changed:
+            committed = self.store.commit(transition.state)
+            held.state = committed.state
+            held.warnings += [new for new in committed.warnings if new not in held.warnings]
 
     def read_spec(
         self, spec_id: str | None = None, *, fresh: bool = False
@@ -192,8 +211,16 @@ def failure_reason(error: Exception) -> FailureReason:
 def unrecoverable(session_id: str, error: StateCorruptError | MigrationError) -> RefusedError:
     """Return the refusal for a session whose file can't be used. It fails closed."""
     return RefusedError(
-        ErrorCode.SESSION_UNRECOVERABLE,
+        _code_of(error),
         error.message,
         hint=error.hint,
         details={"session_id": session_id, "failure_reason": failure_reason(error)},
     )
+
+
+def _code_of(error: StateCorruptError | MigrationError) -> ErrorCode:
+    if isinstance(error, SealBrokenError):
+        return ErrorCode.GATE_INTEGRITY_CHECKSUM
+    if isinstance(error, AuditError):
+        return ErrorCode.GATE_AUDIT_FAILURE
+    return ErrorCode.SESSION_UNRECOVERABLE

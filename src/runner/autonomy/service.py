@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ from runner.autonomy.reviewing import Reviewing
 from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.facade import LOCK_SECONDS, SessionStore
 from runner.autonomy.store.layout import user_state_directory
-from runner.autonomy.store.secret import load_key
+from runner.autonomy.store.trust import Trust
 from runner.autonomy.tasks import Tasks
 from runner.errors import RunnerError
 
@@ -85,7 +84,7 @@ class ControlPlane:
         common_verification: commands that close every phase.
         clock: returns the time, timezone-aware.
         new_id: makes an id from a prefix.
-        key_directory: where the local secret is; the user's state folder where None.
+        key_directory: what is kept outside the workspace; the user's state folder where None.
         lock_seconds: how long to wait for another holder of a lock.
     """
 
@@ -101,16 +100,16 @@ class ControlPlane:
         lock_seconds: float = LOCK_SECONDS,
     ) -> None:
         self._new_id = new_id
-        self._key_directory = key_directory
+        trust = Trust(key_directory or user_state_directory())
         source = SpecSource(
             workspace, common_verification=common_verification, lock_timeout=lock_seconds
         )
         self.core = Core(
-            store=SessionStore(workspace, source, lock_seconds),
+            store=SessionStore(workspace, source, trust, lock_seconds),
             source=source,
             clock=clock,
             new_id=new_id,
-            key=lambda: self._key,
+            key=lambda: trust.key,
             defaults=defaults,
         )
         recovery = Recovery(self.core)
@@ -155,10 +154,6 @@ class ControlPlane:
                 details={"group": group, "command": command},
             )
         return known.run(parse(known.params, params))
-
-    @cached_property
-    def _key(self) -> bytes:
-        return load_key(self._key_directory or user_state_directory())
 
 
 def _commands(

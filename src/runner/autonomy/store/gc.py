@@ -12,6 +12,7 @@ from pathlib import Path
 
 from runner.autonomy.enums import SessionStatus
 from runner.autonomy.models import SessionState
+from runner.autonomy.store.anchors import Anchors
 from runner.autonomy.store.index import ActiveIndex
 from runner.autonomy.store.layout import Layout
 from runner.autonomy.store.sessions import SessionFiles
@@ -25,10 +26,13 @@ FAILED_DAYS = 30
 class Collector:
     """Collects the garbage of one workspace."""
 
-    def __init__(self, layout: Layout, files: SessionFiles, index: ActiveIndex) -> None:
+    def __init__(
+        self, layout: Layout, files: SessionFiles, index: ActiveIndex, anchors: Anchors
+    ) -> None:
         self._layout = layout
         self._files = files
         self._index = index
+        self._anchors = anchors
 
     def collect(self, now: datetime) -> int:
         """Remove what has expired, and return how many sessions that were. Never raises."""
@@ -60,6 +64,7 @@ class Collector:
                 return 0
             self._index.remove(state.spec_id, session_id)
             self._layout.journal(session_id).unlink(missing_ok=True)
+            self._anchors.forget(session_id)
             self._files.delete(session_id)
         return 1
 
