@@ -18,7 +18,8 @@ from runner.autonomy.models import SessionState
 from runner.autonomy.params import SessionParams
 from runner.autonomy.spec.source import SpecSource, SpecUnreadableError
 from runner.autonomy.spec.structure import Spec
-from runner.autonomy.store.facade import SessionStore
+from runner.autonomy.store.facade import Loaded, SessionStore
+from runner.autonomy.store.trust import Trust
 from runner.errors import StateCorruptError
 
 
@@ -44,19 +45,31 @@ class Core:
     """The shell around the engine.
 
     Attributes:
-        key: returns the local secret; called when it is first needed.
+        trust: the local secret and keys.
         defaults: what `start` uses where the caller says nothing.
+        signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
     """
 
     store: SessionStore
     source: SpecSource
     clock: Callable[[], datetime]
     new_id: Callable[[str], str]
-    key: Callable[[], bytes]
+    trust: Trust
     defaults: StartOptions
+    signed_evidence: bool = False
+
+    def key(self) -> bytes:
+        """Return the local secret. Raises StateError."""
+        return self.trust.key
 
     def env(self) -> Env:
-        return Env(now=self.clock(), new_id=self.new_id, key=self.key())
+        return Env(
+            now=self.clock(),
+            new_id=self.new_id,
+            key=self.trust.key,
+            keys=self.trust.keys,
+            signed_evidence=self.signed_evidence,
+        )
 
     def resolve(self, params: SessionParams) -> str:
         """Return the id of the session that is meant.
@@ -86,7 +99,9 @@ class Core:
         raise no_active_session()
 
     @contextmanager
-    def hold(self, params: SessionParams, *, step_id: str | None = None) -> Iterator[Held]:
+    def hold(
+        self, params: SessionParams, *, step_id: str | None = None, audited: bool = False
+    ) -> Iterator[Held]:
         """Hold the lock of the session that is meant, with the session as it is now.
 
         Args:
@@ -109,12 +124,19 @@ class Core:
                 raise not_found(session_id)
             if params.session_id is None and not _is_found(loaded.state, step_id):
                 raise no_active_session()
-            state = loaded.state
-            if loaded.problem is not None:
-                state = note_problem(state, loaded.problem, self.clock())
-            yield Held(state, list(loaded.warnings))
+            yield self._held(loaded, self.store.audit(loaded.state) if audited else None)
 
-    def live_session(self, spec_id: str, *, starting: bool = False) -> str | None:
+    def _held(self, loaded: Loaded, found: str | None) -> Held:
+        """Return the session with a note about what is wrong beside it, for its journal."""
+        warnings = list(loaded.warnings)
+        if found is not None and loaded.problem is None:
+            warnings.append(found)
+        problem = loaded.problem or found
+        if problem is None:
+            return Held(loaded.state, warnings)
+        return Held(note_problem(loaded.state, problem, self.clock()), warnings)
+
+    def live_session(self, spec_id: str | None, *, starting: bool = False) -> str | None:
         """Return the session that holds the spec, whatever became of its index entry.
 
         Looks into every session, so it is for what happens rarely and must not be fooled. A
@@ -122,7 +144,7 @@ class Core:
         any.
 
         Args:
-            spec_id: the spec.
+            spec_id: the spec; None for any, since all specs of a workspace share its statuses.
             starting: pass over a session that vanished with all its files: a start replaces it.
         """
         entries = self.store.index.read()  # a damaged index fails closed, also here
@@ -132,10 +154,11 @@ class Core:
             except (StateCorruptError, MigrationError):
                 if starting and self.store.files.has_vanished(session_id):
                     continue
-                if self._owner(session_id, entries) in (None, spec_id):
+                if spec_id is None or self._owner(session_id, entries) in (None, spec_id):
                     return session_id
                 continue
-            if state and state.spec_id == spec_id and not state.status.is_terminal:
+            fits = state is not None and spec_id in (None, state.spec_id)
+            if state is not None and fits and not state.status.is_terminal:
                 return session_id
         return None
 

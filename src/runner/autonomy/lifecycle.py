@@ -185,7 +185,7 @@ class LifecycleCommands:
         recover: bool = False,
     ) -> Answer:
         try:
-            with self._core.hold(params) as held:
+            with self._core.hold(params, audited=with_context) as held:
                 transition = change(held.state)
                 self._core.commit(held, transition)
         except RefusedError as error:

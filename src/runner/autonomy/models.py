@@ -140,6 +140,7 @@ class GateEvidence(Record):
     """A review's result, waiting to be consumed by a report.
 
     `checksum` is an HMAC over all the other fields, so that an edit of the stored verdict shows.
+    `key_id` names the key that signed the token, None where evidence is not signed.
     """
 
     gate_attempt_id: str
@@ -151,6 +152,8 @@ class GateEvidence(Record):
     issued_at: AwareDatetime
     expires_at: AwareDatetime
     checksum: str
+    key_id: str | None = None
+    summary: str = ""
     review_path: str | None = None
     findings: tuple[GateFinding, ...] = ()
 

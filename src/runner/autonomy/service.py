@@ -86,6 +86,7 @@ class ControlPlane:
         new_id: makes an id from a prefix.
         key_directory: what is kept outside the workspace; the user's state folder where None.
         lock_seconds: how long to wait for another holder of a lock.
+        signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class ControlPlane:
         new_id: Callable[[str], str] = new_ulid,
         key_directory: Path | None = None,
         lock_seconds: float = LOCK_SECONDS,
+        signed_evidence: bool = False,
     ) -> None:
         self._new_id = new_id
         trust = Trust(key_directory or user_state_directory())
@@ -109,8 +111,9 @@ class ControlPlane:
             source=source,
             clock=clock,
             new_id=new_id,
-            key=lambda: trust.key,
+            trust=trust,
             defaults=defaults,
+            signed_evidence=signed_evidence,
         )
         recovery = Recovery(self.core)
         self._sessions = LifecycleCommands(self.core, recovery)

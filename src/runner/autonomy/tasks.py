@@ -79,8 +79,21 @@ class Tasks:
                 if not held.state.status.is_terminal:
                     self._mutate_in_session(held, task, status, mutation, params)
                     return Answer(_changed(task, status, held.state), tuple(held.warnings))
-        if status is not None:
-            self._core.source.apply([TaskChange(task_id=task.id, status=status)])
+        return self._mutate_freely(spec, task, status)
+
+    def _mutate_freely(self, spec: Spec, task: SpecTask, status: TaskStatus | None) -> Answer:
+        """Change a deliverable that no session holds, and let none start meanwhile."""
+        with self._core.store.spec_lock(spec.spec_id):
+            holder = self._core.live_session(None)
+            if holder is not None:
+                raise RefusedError(
+                    ErrorCode.AUTONOMY_WRITE_LOCK_ACTIVE,
+                    "A session of this workspace is not over, and holds its deliverables.",
+                    hint=f"End it first: runner session end --session-id {holder}",
+                    details={"session_id": holder},
+                )
+            if status is not None:
+                self._core.source.apply([TaskChange(task_id=task.id, status=status)])
         return Answer(_changed(task, status, None))
 
     def _mutate_in_session(

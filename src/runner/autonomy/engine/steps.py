@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.autonomy.engine.turn import Issue, Turn
 from runner.autonomy.enums import PauseReason, StepType
@@ -16,21 +16,62 @@ from runner.autonomy.models import (
 from runner.autonomy.spec.structure import Spec
 from runner.autonomy.tokens import step_proof_token, token_hash
 
-INSTRUCTIONS: Mapping[StepType, tuple[tuple[str, str, str], ...]] = {
+
+class Instruction(NamedTuple):
+    """A call that leads through a step, named as the MCP server names it (CONTRACT §7).
+
+    Attributes:
+        command: of an action that has several.
+        given: parameters that the step itself knows.
+        needs: parameters that the caller adds.
+    """
+
+    tool: str
+    action: str
+    description: str
+    command: str | None = None
+    given: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+def _report(description: str) -> Instruction:
+    return Instruction(
+        "task", "session-step", description, "report", ("session_id",), ("last_step_result",)
+    )
+
+
+_TASK = ("task_id",)
+_PROOF = ("autonomy_step_proof",)
+INSTRUCTIONS: Mapping[StepType, tuple[Instruction, ...]] = {
     StepType.IMPLEMENT_TASK: (
-        ("task", "prepare", "Load the deliverable and its acceptance criteria"),
-        ("task", "start", "Note in the journal that work on it begins"),
-        ("task", "complete", "Mark it as passed once it is implemented"),
+        Instruction(
+            "task", "prepare", "Load the deliverable and its acceptance criteria", None, _TASK
+        ),
+        Instruction(
+            "task", "start", "Note in the journal that work on it begins", None, _TASK, _PROOF
+        ),
+        Instruction(
+            "task", "complete", "Mark it as passed once it is implemented", None, _TASK, _PROOF
+        ),
+        _report("Report what became of it"),
     ),
-    StepType.EXECUTE_VERIFICATION: (
-        ("session-step", "report", "Run the commands and report a verification receipt"),
-    ),
+    StepType.EXECUTE_VERIFICATION: (_report("Run the commands and report a receipt of them"),),
     StepType.RUN_FIDELITY_GATE: (
-        ("review", "fidelity-gate", "Review the phase against the spec and get gate evidence"),
+        Instruction(
+            "review",
+            "fidelity-gate",
+            "Review the phase against the spec and get gate evidence",
+            None,
+            ("session_id", "phase_id", "step_id"),
+            ("verdict",),
+        ),
+        _report("Report the review with its evidence"),
     ),
     StepType.ADDRESS_FIDELITY_FEEDBACK: (
-        ("journal", "list", "Read the findings of the latest review"),
-        ("session-step", "report", "Mend the findings and report what was done"),
+        Instruction(
+            "journal", "list", "Read the findings of the latest review", None, ("session_id",)
+        ),
+        _report("Mend the findings and report what was done"),
     ),
 }
 
@@ -59,10 +100,11 @@ def issue_step(turn: Turn, issue: Issue) -> tuple[Turn, dict[str, Any]]:
         report_exempt=False,
     )
     findings = gate.findings if _is_feedback(issue) else None
-    return issued, describe_step(step, spec, proof, findings)
+    return issued, describe_step(state.id, step, spec, proof, findings)
 
 
 def describe_step(
+    session_id: str,
     step: IssuedStep,
     spec: Spec,
     proof: StepProof | None,
@@ -73,7 +115,7 @@ def describe_step(
         "step_id": step.step_id,
         "type": step.type,
         "phase_id": step.phase_id,
-        "instructions": instructions(step.type),
+        "instructions": instructions(session_id, step),
         "step_proof_token": None,
         "step_proof_expires_at": proof.expires_at.isoformat() if proof else None,
     }
@@ -104,10 +146,27 @@ def describe_stop(
     }
 
 
-def instructions(step_type: StepType) -> list[dict[str, str]]:
-    """Return the tool calls that lead through a step."""
-    rows = INSTRUCTIONS.get(step_type, ())
-    return [{"tool": tool, "action": action, "description": what} for tool, action, what in rows]
+def instructions(session_id: str, step: IssuedStep) -> list[dict[str, Any]]:
+    """Return the calls that lead through a step, with the parameters that are known."""
+    known = {
+        "session_id": session_id,
+        "phase_id": step.phase_id,
+        "task_id": step.task_id,
+        "step_id": step.step_id,
+    }
+    return [_described(row, known) for row in INSTRUCTIONS.get(step.type, ())]
+
+
+def _described(row: Instruction, known: Mapping[str, str | None]) -> dict[str, Any]:
+    command = {} if row.command is None else {"command": row.command}
+    return {
+        "tool": row.tool,
+        "action": row.action,
+        **command,
+        "description": row.description,
+        "params": {name: known[name] for name in row.given},
+        "needs": list(row.needs),
+    }
 
 
 def _is_feedback(issue: Issue) -> bool:

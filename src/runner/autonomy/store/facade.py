@@ -13,6 +13,7 @@ from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import JournalHead, SessionState
 from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.anchors import Anchor
+from runner.autonomy.store.documents import Documents
 from runner.autonomy.store.gc import Collector
 from runner.autonomy.store.index import ActiveIndex
 from runner.autonomy.store.journal import Journal, Tail, chain
@@ -60,6 +61,7 @@ class SessionStore:
         self.anchors = trust.anchors(workspace)
         self.files = SessionFiles(self.layout, trust.sealer(workspace), self.anchors)
         self.index = ActiveIndex(self.layout, self._rebuild_index, lock_seconds)
+        self.documents = Documents(self.layout, workspace)
         self._source = source
         self._lock_seconds = lock_seconds
 
@@ -120,6 +122,23 @@ class SessionStore:
             with self.session_lock(session_id):
                 return self.load(session_id)
         return Loaded(state, tuple(filter(None, (unreadable, problem))), problem)
+
+    def audit(self, state: SessionState) -> str | None:
+        """Return what is wrong with the session's journal and receipts, None when nothing is.
+
+        Reads all of them, so it is for what happens rarely.
+        """
+        try:
+            broken = self.journal(state.id).first_break()
+            receipts = set(self.documents.receipt_hashes(state.id))
+        except OSError as error:
+            return f"The journal or the receipts can't be read: {error.strerror}."
+        if broken is not None:
+            return f"The journal of {state.id} is broken at line {broken}."
+        for phase_id, gate in state.phase_gates.items():
+            if gate.receipt_hash is not None and gate.receipt_hash not in receipts:
+                return f"The verification receipt of {phase_id} is missing or was changed."
+        return None
 
     def commit(self, state: SessionState) -> Loaded:
         """Write the session, then apply what follows; return it as written.
@@ -205,7 +224,8 @@ class SessionStore:
     def collect_garbage(self, now: datetime) -> int:
         """Remove expired sessions and leftovers; return how many sessions that were."""
         self._source.sweep_leftovers()
-        return Collector(self.layout, self.files, self.index, self.anchors).collect(now)
+        forget = (self.anchors.forget, self.documents.forget)
+        return Collector(self.layout, self.files, self.index, forget).collect(now)
 
     def _rebuild_index(self) -> dict[str, str]:
         """Find the live sessions when the index is gone.

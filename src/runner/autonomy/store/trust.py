@@ -4,6 +4,7 @@ from functools import cached_property
 from pathlib import Path
 
 from runner.autonomy.store.anchors import Anchors
+from runner.autonomy.store.keyring import KeyRing
 from runner.autonomy.store.sealing import Sealer
 from runner.autonomy.store.secret import load_key
 
@@ -13,10 +14,14 @@ class Trust:
 
     Args:
         directory: the user's state folder.
+
+    Attributes:
+        keys: what signs gate evidence; `keys.rotate(now)` replaces the signing key.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.keys = KeyRing(directory)
 
     @cached_property
     def key(self) -> bytes:
