@@ -155,6 +155,19 @@ class Client:
             "gate_evidence_token": data["gate_evidence_token"],
         }
 
+    def at_gate(self, **options: Any) -> dict[str, Any]:
+        """Start on one deliverable in each of two phases; return the first gate's step."""
+        write_status(self.workspace, {"p1": ["A-001"], "p2": ["B-001"]})
+        self.start(**options)
+        data = self.next()
+        step: dict[str, Any] = self.next(self.report(data["next_step"]))["next_step"]
+        assert step["type"] == "run_fidelity_gate"
+        return step
+
+    def reviewed(self, step: Mapping[str, Any], verdict: str = "pass") -> dict[str, Any]:
+        """Review a gate step and make the report that brings the evidence."""
+        return self.report(step, "failure") | {"outcome": "success"} | self.review(step, verdict)
+
     def finish(self) -> list[str]:
         """Go through the spec to its end; return the types of the steps."""
         data = self.next()

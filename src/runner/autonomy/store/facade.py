@@ -110,7 +110,6 @@ class SessionStore:
 
         Raises what `load` raises.
         """
-        self.heal(session_id)
         state = self.files.read(session_id)
         if state is None:
             return None
@@ -121,6 +120,7 @@ class SessionStore:
             # Somebody may have written between two of our readings: look again undisturbed.
             with self.session_lock(session_id):
                 return self.load(session_id)
+        self.heal(session_id)
         return Loaded(state, tuple(filter(None, (unreadable, problem))), problem)
 
     def audit(self, state: SessionState) -> str | None:
@@ -134,7 +134,7 @@ class SessionStore:
         except OSError as error:
             return f"The journal or the receipts can't be read: {error.strerror}."
         if broken is not None:
-            return f"The journal of {state.id} is broken at line {broken}."
+            return f"The journal of {state.id} is broken at line {broken} or the one before."
         for phase_id, gate in state.phase_gates.items():
             if gate.receipt_hash is not None and gate.receipt_hash not in receipts:
                 return f"The verification receipt of {phase_id} is missing or was changed."
