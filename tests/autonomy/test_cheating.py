@@ -127,11 +127,16 @@ def test_a_gate_cannot_be_skipped(client: Client) -> None:
 
 def test_a_review_that_could_not_run_is_never_a_pass(client: Client) -> None:
     step = client.at_gate()
-    report = client.reviewed(step) | {"outcome": "failure"}
-    assert client.next(report)["next_step"]["type"] == "run_fidelity_gate"
+    client.review(step, "pass")
+    assert client.next(client.report(step, "failure"))["next_step"]["type"] == "run_fidelity_gate"
     state = client.state()
     assert state["phase_gates"].get("p1", {}).get("status", "pending") == "pending"
     assert state["counters"]["fidelity_review_cycles_in_active_phase"] == 0
+
+
+def test_a_failing_verdict_cannot_be_reported_as_a_review_that_did_not_run(client: Client) -> None:
+    report = client.reviewed(client.at_gate(), "fail") | {"outcome": "failure"}
+    assert _refused_report(client, report) == "VALIDATION_ERROR"
 
 
 def test_a_review_of_another_phase_is_refused(client: Client) -> None:

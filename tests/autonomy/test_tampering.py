@@ -253,6 +253,34 @@ def test_an_ended_session_that_is_deleted_holds_nothing(working: Client) -> None
     working.ok("task", "complete", task_id="A-001")
 
 
+def test_a_wipe_under_another_spec_leaves_no_lock_behind(working: Client) -> None:
+    _delete_everything(working)
+    path = working.workspace / ".runner" / "status.json"
+    text = path.read_text(encoding="utf-8").replace('"demo"', '"elsewhere"')
+    path.write_text(text, encoding="utf-8")
+    working.start()
+    working.ok("session", "end")
+    working.ok("task", "complete", task_id="A-001")
+
+
+def _folder_for_state(client: Client) -> None:
+    client.session_file().unlink()
+    client.session_file().mkdir()
+
+
+def _file_for_sessions(client: Client) -> None:
+    _delete_sessions(client)
+    (_root(client) / "sessions").write_text("", encoding="utf-8")
+
+
+@pytest.mark.parametrize("spoil", [_folder_for_state, _file_for_sessions])
+def test_a_state_that_cannot_be_read_keeps_the_lock(
+    working: Client, spoil: Callable[[Client], None]
+) -> None:
+    spoil(working)
+    assert working.refused("task", "complete", task_id="A-001") == "SESSION_UNRECOVERABLE"
+
+
 # The journal
 
 

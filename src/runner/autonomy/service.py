@@ -141,6 +141,13 @@ class ControlPlane:
             pagination=answer.pagination,
         )
 
+    def rotate_evidence_key(self) -> str:
+        """Retire the key that signs gate evidence; return the id of the new one. Raises StateError.
+
+        What the old key signed is good until it expires.
+        """
+        return self.core.trust.keys.rotate(self.core.clock()).id
+
     def maintain(self) -> dict[str, int]:
         """Do what a long-lived server does every few hours: persist staleness, collect garbage.
 

@@ -89,7 +89,8 @@ class Tasks:
                 raise RefusedError(
                     ErrorCode.AUTONOMY_WRITE_LOCK_ACTIVE,
                     "A session of this workspace is not over, and holds its deliverables.",
-                    hint=f"End it first: runner session end --session-id {holder}",
+                    hint=f"End it first, or reset it if it is damaged: "
+                    f"runner session status --session-id {holder}",
                     details={"session_id": holder},
                 )
             if status is not None:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from runner.autonomy.store.layout import is_session_id
+
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_BYTES = 512
 _PARTS = 3
@@ -63,7 +65,7 @@ class Anchors:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(path, _FLAGS, 0o600)
         try:
-            os.pwrite(descriptor, text, 0)
+            os.write(descriptor, text)
         finally:
             os.close(descriptor)
 
@@ -80,7 +82,7 @@ class Anchors:
             names = sorted(os.listdir(self._folder))  # noqa: PTH208 - names, not paths
         except FileNotFoundError:
             return
-        for name in names:
+        for name in filter(is_session_id, names):
             anchor = self.read(name)
             if anchor is not None and anchor.live:
                 yield name, anchor

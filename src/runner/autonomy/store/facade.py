@@ -205,15 +205,14 @@ class SessionStore:
             return (f"The session can't be noted outside the workspace: {error.strerror}.",)
 
     def _forget_vanished(self, state: SessionState) -> tuple[str, ...]:
-        """Give up sessions of the spec that vanished with all their files; a new one replaces them.
+        """Give up sessions that vanished with all their files; a new one replaces them.
 
         Raises OSError.
         """
         gone = [
             session_id
-            for session_id, anchor in self.anchors.live()
-            if anchor.spec_id == state.spec_id and session_id != state.id
-            if self.files.has_vanished(session_id)
+            for session_id, _ in self.anchors.live()
+            if session_id != state.id and self.files.has_vanished(session_id)
         ]
         for session_id in gone:
             self.anchors.forget(session_id)
