@@ -147,6 +147,18 @@ def test_a_gate_that_cannot_be_as_it_says_fails_closed(working: Client, name: st
     _fails_closed_after_audit(working)
 
 
+def test_a_completion_past_a_gate_fails_closed(working: Client) -> None:
+    working.next(working.report(working.ok("step", "replay")["next_step"]))
+    working.forge_state(status="completed")
+    named = {"session_id": working.session_id}
+    assert working.refused("step", "next", **named) == "GATE_AUDIT_FAILURE"
+
+
+def test_a_count_that_does_not_fit_fails_closed(working: Client) -> None:
+    working.forge_state(completed_task_ids=["A-001"])
+    assert working.refused("step", "next") == "GATE_AUDIT_FAILURE"
+
+
 def test_a_session_of_another_workspace_cannot_be_brought_in(client: Client) -> None:
     folder = client.workspace.parent / "other"
     folder.mkdir()

@@ -1,9 +1,10 @@
 """Whether what a session says about its gates can be true (GATE_AUDIT_FAILURE), and notes on it."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from runner.autonomy.engine.gates import policy_passes
-from runner.autonomy.enums import EntryType, GatePolicy, GateStatus
+from runner.autonomy.enums import EntryType, GatePolicy, GateStatus, SessionStatus
 from runner.autonomy.models import JournalEntry, Outbox, PhaseGate, SessionState
 
 _DAMAGED = "Journal damaged"
@@ -16,6 +17,10 @@ def audit_gates(state: SessionState) -> str | None:
     """
     if state.counters.tasks_completed != len(set(state.completed_task_ids)):
         return "The number of completed deliverables does not fit their list."
+    if state.status is SessionStatus.COMPLETED:
+        unsatisfied = next(_unsatisfied(state), None)
+        if unsatisfied is not None:
+            return f"The session is completed, but the gate of {unsatisfied} is not satisfied."
     for phase_id, gate in state.phase_gates.items():
         problem = _problem(state, gate)
         if problem is not None:
@@ -41,6 +46,14 @@ def note_problem(state: SessionState, problem: str, now: datetime) -> SessionSta
         journal_seq=entry.seq,
         outbox=Outbox(entries=(*outbox.entries, entry), changes=outbox.changes),
     )
+
+
+def _unsatisfied(state: SessionState) -> Iterator[str]:
+    """Yield the phases with completed work whose gate still holds them back."""
+    done = set(state.completed_task_ids)
+    for phase in state.workflow_structure.phases:
+        if not done.isdisjoint(phase.task_ids) and not state.gate(phase.id).is_satisfied:
+            yield phase.id
 
 
 def _problem(state: SessionState, gate: PhaseGate) -> str | None:

@@ -91,7 +91,9 @@ def _is_blocked(turn: Turn, task_id: str) -> bool:
 
 
 def complete_task(state: SessionState, phase_id: str, task_id: str) -> SessionState:
-    """Count the deliverable as completed; its phase is to be judged anew."""
+    """Count the deliverable as completed, once; its phase is to be judged anew."""
+    if task_id in state.completed_task_ids:  # by hand, without the lock, while its step was out
+        return state.with_counters(consecutive_errors=0)
     counters = state.counters
     state = state.evolve(completed_task_ids=(*state.completed_task_ids, task_id)).with_counters(
         tasks_completed=counters.tasks_completed + 1,
