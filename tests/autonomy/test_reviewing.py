@@ -80,6 +80,16 @@ def test_a_review_that_cannot_be_written_changes_nothing(client: Client) -> None
     assert client.session_file().read_bytes() == before
 
 
+def test_a_link_in_the_reviews_place_leads_nowhere(client: Client, tmp_path: Path) -> None:
+    step = client.at_gate()
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    (client.workspace / ".runner/autonomy/reviews").symlink_to(target)
+    named = {"phase_id": "p1", "step_id": step["step_id"], "verdict": "pass"}
+    assert client.refused("review", "gate", **named) == "STATE_UNWRITABLE"
+    assert list(target.iterdir()) == []
+
+
 def test_a_review_stands_in_the_journal_before_it_counts(client: Client) -> None:
     review = _review(client, client.at_gate())
     entry = client.journal()[-1]

@@ -221,7 +221,14 @@ def test_deleted_files_do_not_open_the_write_lock(
     assert statuses(working.workspace)["A-001"] == "pending"
 
 
-@pytest.mark.parametrize("delete", [_delete_state, _delete_state_and_empty_index])
+def _delete_state_and_journal(client: Client) -> None:
+    client.session_file().unlink()
+    client.journal_file.unlink()
+
+
+@pytest.mark.parametrize(
+    "delete", [_delete_state, _delete_state_and_empty_index, _delete_state_and_journal]
+)
 def test_a_deleted_state_lets_nobody_start_again_in_silence(
     working: Client, delete: Callable[[Client], None]
 ) -> None:
@@ -332,6 +339,19 @@ def test_a_changed_entry_in_the_middle_is_noticed_at_the_next_resume(working: Cl
     assert envelope["success"]
     assert "broken at line 2" in " ".join(envelope["meta"]["warnings"])
     assert "Journal damaged" in [event["title"] for event in working.journal()]
+
+
+def test_a_journal_that_became_a_link_is_not_written_through(
+    working: Client, tmp_path: Path
+) -> None:
+    target = tmp_path / "precious"
+    target.write_text("precious\n", encoding="utf-8")
+    working.journal_file.unlink()
+    working.journal_file.symlink_to(target)
+    envelope = working.call("session", "pause")
+    assert envelope["success"]
+    assert envelope["meta"]["warnings"]
+    assert target.read_text(encoding="utf-8") == "precious\n"
 
 
 def test_forged_entries_fail_closed(working: Client) -> None:

@@ -152,7 +152,8 @@ class Core:
             try:
                 state = self.store.files.read(session_id)
             except (StateCorruptError, MigrationError):
-                if starting and self.store.files.has_vanished(session_id):
+                unknown = session_id not in entries.values()
+                if starting and unknown and self.store.files.has_vanished(session_id):
                     continue
                 if spec_id is None or self._owner(session_id, entries) in (None, spec_id):
                     return session_id

@@ -34,43 +34,38 @@ class Instruction(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
+_SESSION = ("session_id",)
+
+
 def _report(description: str) -> Instruction:
-    return Instruction(
-        "task", "session-step", description, "report", ("session_id",), ("last_step_result",)
-    )
+    needs = ("last_step_result",)
+    return Instruction("task", "session-step", description, "report", _SESSION, needs)
 
 
-_TASK = ("task_id",)
-_PROOF = ("autonomy_step_proof",)
+def _task(action: str, description: str, *needs: str) -> Instruction:
+    return Instruction("task", action, description, given=("task_id",), needs=needs)
+
+
+_REVIEW = Instruction(
+    "review",
+    "fidelity-gate",
+    "Review the phase against the spec and get gate evidence",
+    given=("session_id", "phase_id", "step_id"),
+    needs=("verdict",),
+)
+_FINDINGS = Instruction("journal", "list", "Read the findings of the latest review", given=_SESSION)
+
 INSTRUCTIONS: Mapping[StepType, tuple[Instruction, ...]] = {
     StepType.IMPLEMENT_TASK: (
-        Instruction(
-            "task", "prepare", "Load the deliverable and its acceptance criteria", None, _TASK
-        ),
-        Instruction(
-            "task", "start", "Note in the journal that work on it begins", None, _TASK, _PROOF
-        ),
-        Instruction(
-            "task", "complete", "Mark it as passed once it is implemented", None, _TASK, _PROOF
-        ),
+        _task("prepare", "Load the deliverable and its acceptance criteria"),
+        _task("start", "Note in the journal that work on it begins", "autonomy_step_proof"),
+        _task("complete", "Mark it as passed once it is implemented", "autonomy_step_proof"),
         _report("Report what became of it"),
     ),
     StepType.EXECUTE_VERIFICATION: (_report("Run the commands and report a receipt of them"),),
-    StepType.RUN_FIDELITY_GATE: (
-        Instruction(
-            "review",
-            "fidelity-gate",
-            "Review the phase against the spec and get gate evidence",
-            None,
-            ("session_id", "phase_id", "step_id"),
-            ("verdict",),
-        ),
-        _report("Report the review with its evidence"),
-    ),
+    StepType.RUN_FIDELITY_GATE: (_REVIEW, _report("Report the review with its evidence")),
     StepType.ADDRESS_FIDELITY_FEEDBACK: (
-        Instruction(
-            "journal", "list", "Read the findings of the latest review", None, ("session_id",)
-        ),
+        _FINDINGS,
         _report("Mend the findings and report what was done"),
     ),
 }

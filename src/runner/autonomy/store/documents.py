@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runner.autonomy.models import GateEvidence, GateFinding
 from runner.autonomy.store.layout import Layout, check_session_id
+from runner.errors import StateWriteError
 from runner.files import write_atomic, write_error
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
@@ -119,6 +120,11 @@ def _text(text: str) -> str:
 
 
 def _write(path: Path, content: str) -> None:
+    if path.parent.is_symlink():
+        raise StateWriteError(
+            f"{path.parent} is a symbolic link, and runner does not write through it.",
+            hint="Replace it by a folder.",
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

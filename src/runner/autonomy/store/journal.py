@@ -17,6 +17,7 @@ from runner.files import write_error
 
 GENESIS = "sha256:" + "0" * 64
 _BLOCK = 16 * 1024
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Journal:
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC), "r+b") as file:  # noqa: PTH123
+            with open(os.open(self._path, _FLAGS), "r+b") as file:  # noqa: PTH123
                 _append(file, entries, tail or _tail(file), lines or {})
         except OSError as error:
             raise write_error(self._path, error) from error
