@@ -131,7 +131,7 @@ def test_what_a_session_left_goes_with_it(client: Client) -> None:
     client.clock.wait(days=8)
     client.plane.maintain()
     assert not (client.workspace / review["review_path"]).exists()
-    assert not list((client.workspace.parent / "key" / "anchors").iterdir())
+    assert client.plane.core.store.anchors.read(client.session_id) is None
 
 
 # Signed evidence

@@ -2,7 +2,7 @@
 
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -65,7 +65,28 @@ def test_notes_are_forgotten_on_purpose_only(tmp_path: Path) -> None:
     anchors.write(ID, Anchor(7, live=True, spec_id="demo"))
     anchors.forget(ID)
     anchors.forget(ID)
-    assert (anchors.read(ID), list((tmp_path / "anchors").iterdir())) == (None, [])
+    assert anchors.read(ID) is None
+
+
+@pytest.mark.parametrize(
+    ("days", "exists", "kept"), [(91, False, False), (89, False, True), (91, True, True)]
+)
+def test_notes_of_a_workspace_that_is_long_gone_are_removed(
+    tmp_path: Path, days: int, exists: bool, kept: bool
+) -> None:
+    place = tmp_path / "project"
+    if exists:
+        place.mkdir()
+    anchors = Anchors(tmp_path, str(place))
+    anchors.write(ID, Anchor(7, live=True, spec_id="demo"))
+    anchors.sweep(datetime.now(UTC) + timedelta(days=days))
+    assert (anchors.read(ID) is not None) is kept
+
+
+def test_sweeping_where_nothing_was_noted_is_no_error(tmp_path: Path) -> None:
+    anchors = Anchors(tmp_path, "/project")
+    anchors.sweep(datetime.now(UTC))
+    assert list(anchors.live()) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"x live demo", b"1 maybe demo", b"1 live"])

@@ -9,7 +9,9 @@ is behind means a crash, one that is ahead means that the file is not the latest
 import contextlib
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +20,8 @@ from runner.autonomy.store.layout import is_session_id
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_BYTES = 512
 _PARTS = 3
+_PLACE = "workspace"
+_KEPT_DAYS = 90
 
 
 class Anchor(NamedTuple):
@@ -37,8 +41,9 @@ class Anchors:
     """
 
     def __init__(self, directory: Path, place: str) -> None:
-        name = hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-        self._folder = directory / "anchors" / name
+        self._place = place.encode("utf-8", "surrogateescape")
+        self._all = directory / "anchors"
+        self._folder = self._all / hashlib.sha256(self._place).hexdigest()[:24]
 
     def read(self, session_id: str) -> Anchor | None:
         """Return the note on a session; None when there is none that can be read."""
@@ -63,6 +68,7 @@ class Anchors:
             descriptor = os.open(path, _FLAGS, 0o600)
         except FileNotFoundError:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (self._folder / _PLACE).write_bytes(self._place)
             descriptor = os.open(path, _FLAGS, 0o600)
         try:
             os.write(descriptor, text)
@@ -73,8 +79,18 @@ class Anchors:
         """Remove the note on a session that was removed on purpose. Raises OSError."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path(session_id))  # noqa: PTH108 - the path is a string here
+
+    def sweep(self, now: datetime) -> None:
+        """Remove the notes of workspaces that are gone, once they are old. Never raises.
+
+        Young ones stay: a disk may just not be mounted.
+        """
+        limit = (now - timedelta(days=_KEPT_DAYS)).timestamp()
         with contextlib.suppress(OSError):
-            self._folder.rmdir()  # only when it is empty
+            for folder in list(self._all.iterdir()):
+                with contextlib.suppress(OSError):
+                    if _is_abandoned(folder, limit):
+                        shutil.rmtree(folder)
 
     def live(self) -> Iterator[tuple[str, Anchor]]:
         """Yield the sessions that are noted as live."""
@@ -89,6 +105,11 @@ class Anchors:
 
     def _path(self, session_id: str) -> str:
         return f"{self._folder}/{session_id}"
+
+
+def _is_abandoned(folder: Path, limit: float) -> bool:
+    place = os.fsdecode((folder / _PLACE).read_bytes())
+    return not Path(place).exists() and all(p.stat().st_mtime < limit for p in folder.iterdir())
 
 
 def _parse(text: str) -> Anchor | None:

@@ -223,6 +223,7 @@ class SessionStore:
     def collect_garbage(self, now: datetime) -> int:
         """Remove expired sessions and leftovers; return how many sessions that were."""
         self._source.sweep_leftovers()
+        self.anchors.sweep(now)
         forget = (self.anchors.forget, self.documents.forget)
         return Collector(self.layout, self.files, self.index, forget).collect(now)
 
