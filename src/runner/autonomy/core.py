@@ -34,10 +34,14 @@ class Answer:
 
 @dataclass(slots=True)
 class Held:
-    """A session whose lock is held. `commit` takes its new state."""
+    """A session whose lock is held. `commit` takes its new state.
+
+    `problem` says what is wrong beside the state, and is warned of whatever is committed.
+    """
 
     state: SessionState
     warnings: list[str] = field(default_factory=list)
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,10 +112,11 @@ class Core:
             params: names the session, or leaves it to the lookup.
             step_id: of a report; it finds a session that this report has completed, so that
                 it is answered when it comes again.
+            audited: read journal and receipts through; what is wrong is warned of and noted.
 
         Raises:
-            RefusedError: there is no such session, or SESSION_UNRECOVERABLE when it can't be
-                used.
+            RefusedError: there is no such session; SESSION_UNRECOVERABLE when it can't be used,
+                GATE_INTEGRITY_CHECKSUM or GATE_AUDIT_FAILURE when it was tampered with.
             LockTimeoutError: somebody else holds it; nothing was changed.
         """
         session_id = self.resolve(params)
@@ -127,14 +132,13 @@ class Core:
             yield self._held(loaded, self.store.audit(loaded.state) if audited else None)
 
     def _held(self, loaded: Loaded, found: str | None) -> Held:
-        """Return the session with a note about what is wrong beside it, for its journal."""
-        warnings = list(loaded.warnings)
-        if found is not None and loaded.problem is None:
-            warnings.append(found)
+        """Return the session, with what is wrong beside it noted for its journal."""
         problem = loaded.problem or found
         if problem is None:
-            return Held(loaded.state, warnings)
-        return Held(note_problem(loaded.state, problem, self.clock()), warnings)
+            return Held(loaded.state, list(loaded.warnings))
+        state = note_problem(loaded.state, problem, self.clock())
+        others = (warning for warning in loaded.warnings if warning != problem)
+        return Held(state, [problem, *others], problem)
 
     def live_session(self, spec_id: str | None, *, starting: bool = False) -> str | None:
         """Return the session that holds the spec, whatever became of its index entry.
@@ -179,7 +183,8 @@ class Core:
         if transition.changed:
             committed = self.store.commit(transition.state)
             held.state = committed.state
-            held.warnings += [new for new in committed.warnings if new not in held.warnings]
+            known = () if held.problem is None else (held.problem,)
+            held.warnings = [*known, *committed.warnings]
 
     def read_spec(
         self, spec_id: str | None = None, *, fresh: bool = False

@@ -43,18 +43,10 @@ def mint_evidence(
 
     The latest attempt wins: storing it replaces the one before.
 
-    Args:
-        state: the session that is reviewed.
-        env: time, ids and keys.
-        phase_id: of the outstanding step.
-        step_id: of the outstanding step.
-        verdict: what the review found.
-        findings: in detail.
-        summary: in a few sentences.
-        review_path: names the file of a review by its attempt.
+    `review_path` names the file of a review by its attempt.
 
     Raises:
-        RefusedError: the step is not the outstanding gate step of that phase.
+        RefusedError: STEP_MISMATCH, the step is not the outstanding gate step of that phase.
     """
     require_outstanding(state, phase_id, step_id)
     attempt = env.new_id("gate")
