@@ -147,6 +147,14 @@ def test_a_gate_that_cannot_be_as_it_says_fails_closed(working: Client, name: st
     _fails_closed_after_audit(working)
 
 
+def test_a_manual_gate_that_nobody_acknowledged_fails_closed(client: Client) -> None:
+    client.start(gate_policy="manual")
+    client.next()
+    reviewed = {"verdict": "pass", "gate_attempt_id": "gate_1", "evidence_hash": "sha256:0"}
+    client.forge_state(phase_gates={"p1": reviewed | {"status": "passed"}})
+    assert client.refused("step", "next") == "GATE_AUDIT_FAILURE"
+
+
 def test_a_completion_past_a_gate_fails_closed(working: Client) -> None:
     working.next(working.report(working.ok("step", "replay")["next_step"]))
     working.forge_state(status="completed")
