@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 import runner
 from runner.errors import LockTimeoutError, StateWriteError
@@ -312,3 +313,27 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="regular"):
         read_regular(tmp_path / "pipe", limit=10)
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    with locked(path):
+        path.unlink()
+        with locked(path, timeout=0.05):
+            assert path.exists()
+
+
+def test_a_lock_excludes_users_of_the_filelock_library(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    other = FileLock(path)
+    with locked(path), pytest.raises(Timeout):
+        other.acquire(timeout=0)
+    with other, pytest.raises(LockTimeoutError), locked(path, timeout=0):
+        pass
+
+
+def test_a_link_in_a_locks_place_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "a.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StateWriteError), locked(tmp_path / "a.lock"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()

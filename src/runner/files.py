@@ -10,17 +10,24 @@ import errno
 import os
 import re
 import stat
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from runner.errors import LockTimeoutError, StateWriteError
 
+if sys.platform != "win32":
+    import fcntl
+
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 _READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE_MODE = 0o666  # the umask takes its share
 _NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCK_POLL_SECONDS = 0.02
+_NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOTSUP})  # file systems without locks of this kind
 # Some file systems can't sync a folder; their rename is as durable as it will ever be.
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES})
 _HINTS = {
@@ -132,13 +139,10 @@ def locked(path: Path, timeout: float = 5.0) -> Iterator[None]:
         LockTimeoutError: another holder kept it for longer than `timeout`.
         StateWriteError: the lock file can't be created.
     """
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - costs 60 ms; readers never need it
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path)
-        lock.acquire(timeout=timeout, poll_interval=0.02)
-    except Timeout as error:
+        release = _acquire(path, timeout)
+    except TimeoutError as error:
         raise LockTimeoutError(
             f"Another process has held {path} for more than {timeout:g} seconds.",
             hint="Wait until it is done, or see who it is: fuser -v on that file. "
@@ -149,7 +153,55 @@ def locked(path: Path, timeout: float = 5.0) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        release()
+
+
+def _acquire(path: Path, timeout: float) -> Callable[[], None]:
+    """Take the lock and return what lets go of it. Raises TimeoutError or OSError.
+
+    The lock is the one that filelock takes on such a system, taken directly: a tenth of the
+    cost on every step, and nothing to import.
+    """
+    if sys.platform == "win32":
+        return _acquire_portably(path, timeout)
+    deadline = time.monotonic() + timeout
+    while True:
+        descriptor = os.open(path, _LOCK_FLAGS, 0o644)
+        try:
+            if _try_lock(descriptor):
+                return lambda: os.close(descriptor)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in _NO_LOCKS:
+                return _acquire_portably(path, timeout)
+            raise
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        if time.monotonic() >= deadline:
+            raise TimeoutError
+        time.sleep(_LOCK_POLL_SECONDS)
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Lock an open file; False when somebody holds it, or has just removed it from its folder."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return os.fstat(descriptor).st_nlink > 0
+
+
+def _acquire_portably(path: Path, timeout: float) -> Callable[[], None]:
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - costs 60 ms; rarely needed
+
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=timeout, poll_interval=_LOCK_POLL_SECONDS)
+    except Timeout as error:
+        raise TimeoutError from error
+    return lock.release
 
 
 def _regular_file(path: Path) -> os.stat_result | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.autonomy.service import ControlPlane
+from runner.autonomy.store.trust import Trust
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -154,6 +155,19 @@ class Client:
             "gate_evidence_token": data["gate_evidence_token"],
         }
 
+    def at_gate(self, **options: Any) -> dict[str, Any]:
+        """Start on one deliverable in each of two phases; return the first gate's step."""
+        write_status(self.workspace, {"p1": ["A-001"], "p2": ["B-001"]})
+        self.start(**options)
+        data = self.next()
+        step: dict[str, Any] = self.next(self.report(data["next_step"]))["next_step"]
+        assert step["type"] == "run_fidelity_gate"
+        return step
+
+    def reviewed(self, step: Mapping[str, Any], verdict: str = "pass") -> dict[str, Any]:
+        """Review a gate step and make the report that brings the evidence."""
+        return self.report(step, "failure") | {"outcome": "success"} | self.review(step, verdict)
+
     def finish(self) -> list[str]:
         """Go through the spec to its end; return the types of the steps."""
         data = self.next()
@@ -192,3 +206,14 @@ class Client:
         """Change the stored session from outside, as a person or attacker would."""
         text = json.dumps(self.state() | changes)
         self.session_file().write_text(text, encoding="utf-8")
+
+    def forge_state(self, **changes: Any) -> None:
+        """Change the stored session and seal it again, as only a holder of the secret can."""
+        document = self.state() | changes
+        del document["_seal"]
+        sealer = Trust(self.workspace.parent / "key").sealer(self.workspace)
+        self.session_file().write_bytes(sealer.close(json.dumps(document).encode()))
+
+    @property
+    def journal_file(self) -> Path:
+        return self.workspace / f".runner/autonomy/journal/{self.session_id}.jsonl"

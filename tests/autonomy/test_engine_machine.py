@@ -17,6 +17,7 @@ from hypothesis.stateful import (
 from tests.autonomy.kit import Caller, make_spec, with_status
 
 from runner.autonomy.codes import RefusedError
+from runner.autonomy.engine.auditing import audit_gates
 from runner.autonomy.enums import StepType, TaskStatus
 from runner.autonomy.models import SessionState
 from runner.autonomy.spec.structure import Spec
@@ -240,6 +241,10 @@ class EngineMachine(RuleBasedStateMachine):
         assert (state.pause_reason is not None) == (state.status == "paused")
         assert (state.failure_reason is not None) == (state.status == "failed")
         assert state.lifecycle.completed == (state.status == "completed")
+
+    @invariant()
+    def every_state_that_can_be_reached_passes_the_audit(self) -> None:
+        assert audit_gates(self.state) is None
 
     @invariant()
     def the_active_phase_is_one_of_the_structure(self) -> None:

@@ -388,8 +388,8 @@ def test_a_lost_index_is_built_again(client: Client) -> None:
 
 
 def test_an_index_entry_without_a_session_is_stale(client: Client) -> None:
-    client.start()
-    client.session_file().unlink()
+    client.plane.core.store.index.put("demo", "auto_01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    assert client.refused("step", "next") == "NO_ACTIVE_SESSION"
     assert client.start()["status"] == "running"
 
 

@@ -18,6 +18,7 @@ from runner.autonomy.store.journal import Journal
 from runner.autonomy.store.layout import Layout
 from runner.autonomy.store.outbox import settle
 from runner.autonomy.store.sessions import SessionFiles
+from runner.autonomy.store.trust import Trust
 from runner.errors import StateCorruptError, StateError
 
 ID = "auto_01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -29,9 +30,14 @@ def _state(**changes: Any) -> SessionState:
     return caller.state.evolve(id=ID, **changes)
 
 
+def _files(root: Path) -> SessionFiles:
+    trust = Trust(root / "key")
+    return SessionFiles(Layout(root), trust.sealer(root), trust.anchors(root))
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> SessionFiles:
-    return SessionFiles(Layout(tmp_path))
+    return _files(tmp_path)
 
 
 def _path(tmp_path: Path) -> Path:
@@ -73,7 +79,7 @@ def test_a_damaged_file_is_refused_and_left_alone(
 
 def test_a_valid_file_of_a_newer_schema_is_refused(files: SessionFiles, tmp_path: Path) -> None:
     files.write(_state())
-    document = json.loads(_path(tmp_path).read_bytes()) | {"_schema_version": 2}
+    document = json.loads(_path(tmp_path).read_bytes()) | {"_schema_version": 99}
     _path(tmp_path).write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(MigrationError):
         files.read(ID)
@@ -92,7 +98,7 @@ def test_a_folder_in_a_files_place_is_an_error(files: SessionFiles, tmp_path: Pa
 def test_a_file_in_a_folders_place_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "sessions").write_text("", encoding="utf-8")
     with pytest.raises(StateError):
-        SessionFiles(Layout(tmp_path)).write(_state())
+        _files(tmp_path).write(_state())
 
 
 class _Outboxes:

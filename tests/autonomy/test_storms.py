@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -181,3 +182,29 @@ def test_notes_that_race_reports_are_all_there(tmp_path: Path) -> None:
     for said in noted:
         assert {line["title"] for line in said} <= set(titles)
     _check_whole(client, {line["task_id"] for line in worked if line.get("task_id")})
+
+
+def test_readers_never_take_a_writer_for_a_cheat(tmp_path: Path) -> None:
+    client = _workspace(tmp_path, "w0", 25)
+    stop = threading.Event()
+    wrong: list[Any] = []
+
+    def look() -> None:
+        reader = Client(client.workspace, RealClock(), lock_seconds=30)
+        while not stop.is_set():
+            envelope = reader.call("session", "status", session_id=client.session_id)
+            data = envelope["data"]
+            if data.get("failure_reason") or not envelope["success"]:
+                wrong.append(envelope)
+            wrong.extend(envelope["meta"].get("warnings", ()))
+
+    readers = [threading.Thread(target=look) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        client.finish()
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert wrong == []

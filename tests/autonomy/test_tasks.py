@@ -116,6 +116,17 @@ def test_without_the_lock_a_change_by_hand_counts(client: Client) -> None:
     assert counters["tasks_completed"] == 1
 
 
+def test_what_was_completed_by_hand_and_reported_counts_once(client: Client) -> None:
+    client.start(enforce_autonomy_write_lock=False)
+    step = client.next()["next_step"]
+    client.ok("task", "complete", task_id="A-001")
+    report = client.report(step)
+    del report["step_proof"]
+    assert client.next(report)["next_step"]["task_id"] == "A-002"
+    state = client.state()
+    assert (state["completed_task_ids"], state["counters"]["tasks_completed"]) == (["A-001"], 1)
+
+
 def test_after_the_end_statuses_are_free_again(working: Client) -> None:
     working.ok("session", "end")
     working.ok("task", "complete", task_id="B-001")

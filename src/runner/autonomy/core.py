@@ -1,6 +1,6 @@
 """What every command needs: the store, the spec, the clock, and how a session is found."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,17 +8,20 @@ from typing import Any
 
 from runner.autonomy.calls import note_commit, note_session, require_time
 from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.engine.auditing import note_problem
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.engine.transition import Transition
 from runner.autonomy.engine.turn import Env
 from runner.autonomy.enums import FailureReason
+from runner.autonomy.integrity import AuditError, SealBrokenError
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import SessionState
 from runner.autonomy.params import SessionParams
 from runner.autonomy.policy import PROGRAM, Policy
 from runner.autonomy.spec.source import SpecSource, SpecUnreadableError
 from runner.autonomy.spec.structure import Spec
-from runner.autonomy.store.facade import SessionStore
+from runner.autonomy.store.facade import Loaded, SessionStore
+from runner.autonomy.store.trust import Trust
 from runner.errors import StateCorruptError
 
 
@@ -33,10 +36,14 @@ class Answer:
 
 @dataclass(slots=True)
 class Held:
-    """A session whose lock is held. `commit` takes its new state."""
+    """A session whose lock is held. `commit` takes its new state.
+
+    `problem` says what is wrong beside the state, and is warned of whatever is committed.
+    """
 
     state: SessionState
     warnings: list[str] = field(default_factory=list)
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,21 +51,33 @@ class Core:
     """The shell around the engine.
 
     Attributes:
-        key: returns the local secret; called when it is first needed.
+        trust: the local secret and keys.
         defaults: what `start` uses where the caller says nothing.
         policy: what the caller may do, and which features are on.
+        signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
     """
 
     store: SessionStore
     source: SpecSource
     clock: Callable[[], datetime]
     new_id: Callable[[str], str]
-    key: Callable[[], bytes]
+    trust: Trust
     defaults: StartOptions
     policy: Policy = PROGRAM
+    signed_evidence: bool = False
+
+    def key(self) -> bytes:
+        """Return the local secret. Raises StateError."""
+        return self.trust.key
 
     def env(self) -> Env:
-        return Env(now=self.clock(), new_id=self.new_id, key=self.key())
+        return Env(
+            now=self.clock(),
+            new_id=self.new_id,
+            key=self.trust.key,
+            keys=self.trust.keys,
+            signed_evidence=self.signed_evidence,
+        )
 
     def resolve(self, params: SessionParams) -> str:
         """Return the id of the session that is meant.
@@ -83,22 +102,25 @@ class Core:
                 "More than one session is live.",
                 details={"session_ids": sorted(found)},
             )
-        if not found or not self.store.files.exists(found[0]):
-            raise no_active_session()
-        return found[0]
+        if found and self.store.files.exists(found[0]):
+            return found[0]
+        raise no_active_session()
 
     @contextmanager
-    def hold(self, params: SessionParams, *, step_id: str | None = None) -> Iterator[Held]:
+    def hold(
+        self, params: SessionParams, *, step_id: str | None = None, audited: bool = False
+    ) -> Iterator[Held]:
         """Hold the lock of the session that is meant, with the session as it is now.
 
         Args:
             params: names the session, or leaves it to the lookup.
             step_id: of a report; it finds a session that this report has completed, so that
                 it is answered when it comes again.
+            audited: read journal and receipts through; what is wrong is warned of and noted.
 
         Raises:
-            RefusedError: there is no such session, or SESSION_UNRECOVERABLE when it can't be
-                used.
+            RefusedError: there is no such session; SESSION_UNRECOVERABLE when it can't be used,
+                GATE_INTEGRITY_CHECKSUM or GATE_AUDIT_FAILURE when it was tampered with.
             LockTimeoutError: somebody else holds it; nothing was changed.
         """
         session_id = self.resolve(params)
@@ -111,40 +133,69 @@ class Core:
                 raise not_found(session_id)
             if params.session_id is None and not _is_found(loaded.state, step_id):
                 raise no_active_session()
-            note_session(loaded.state)
-            yield Held(self.policy.adapted(loaded.state), list(loaded.warnings))
+            held = self._held(loaded, self.store.audit(loaded.state) if audited else None)
+            held.state = self.policy.adapted(held.state)
+            note_session(held.state)
+            yield held
 
-    def live_session(self, spec_id: str) -> str | None:
+    def _held(self, loaded: Loaded, found: str | None) -> Held:
+        """Return the session, with what is wrong beside it noted for its journal."""
+        problem = loaded.problem or found
+        if problem is None:
+            return Held(loaded.state, list(loaded.warnings))
+        state = note_problem(loaded.state, problem, self.clock())
+        others = (warning for warning in loaded.warnings if warning != problem)
+        return Held(state, [problem, *others], problem)
+
+    def live_session(self, spec_id: str | None, *, starting: bool = False) -> str | None:
         """Return the session that holds the spec, whatever became of its index entry.
 
         Looks into every session, so it is for what happens rarely and must not be fooled. A
-        damaged session counts as live, for its spec or, when nobody knows that, for any.
+        damaged or deleted session counts as live, for its spec or, when nobody knows that, for
+        any.
+
+        Args:
+            spec_id: the spec; None for any, since all specs of a workspace share its statuses.
+            starting: pass over a session that vanished with all its files: a start replaces it.
         """
-        owners = {session: spec for spec, session in self.store.index.read().items()}
+        entries = self.store.index.read()  # a damaged index fails closed, also here
         for session_id in sorted(self.store.files.ids()):
             try:
                 state = self.store.files.read(session_id)
             except (StateCorruptError, MigrationError):
-                if owners.get(session_id, spec_id) == spec_id:
+                unknown = session_id not in entries.values()
+                if starting and unknown and self.store.files.has_vanished(session_id):
+                    continue
+                if spec_id is None or self._owner(session_id, entries) in (None, spec_id):
                     return session_id
                 continue
-            if state and state.spec_id == spec_id and not state.status.is_terminal:
+            fits = state is not None and spec_id in (None, state.spec_id)
+            if state is not None and fits and not state.status.is_terminal:
                 return session_id
         return None
 
     def spec_of(self, session_id: str) -> str | None:
-        """Return the spec that the index says a session is the live one of."""
-        entries = self.store.index.read().items()
-        return next((spec for spec, session in entries if session == session_id), None)
+        """Return the spec of a session that can't be read, as far as anybody knows."""
+        return self._owner(session_id, self.store.index.read())
+
+    def _owner(self, session_id: str, entries: Mapping[str, str]) -> str | None:
+        anchor = self.store.anchors.read(session_id)
+        if anchor is not None:
+            return anchor.spec_id
+        return next((spec for spec, session in entries.items() if session == session_id), None)
 
     def commit(self, held: Held, transition: Transition) -> None:
         """Write what a transition made of a held session, if it made anything of it."""
+        before = None if held.state is transition.state else held.state
         if transition.changed:
             require_time()
-            before = None if held.state is transition.state else held.state
-            held.warnings = list(self.store.commit(transition.state))
-            note_commit(before, transition.state)
         held.state = transition.state
+        if transition.changed:
+            committed = self.store.commit(transition.state)
+            held.state = committed.state
+            note_commit(before, committed.state)
+            known = () if held.problem is None else (held.problem,)
+            held.warnings = [*known, *committed.warnings]
 
     def read_spec(
         self, spec_id: str | None = None, *, fresh: bool = False
@@ -200,8 +251,16 @@ def failure_reason(error: Exception) -> FailureReason:
 def unrecoverable(session_id: str, error: StateCorruptError | MigrationError) -> RefusedError:
     """Return the refusal for a session whose file can't be used. It fails closed."""
     return RefusedError(
-        ErrorCode.SESSION_UNRECOVERABLE,
+        _code_of(error),
         error.message,
         hint=error.hint,
         details={"session_id": session_id, "failure_reason": failure_reason(error)},
     )
+
+
+def _code_of(error: StateCorruptError | MigrationError) -> ErrorCode:
+    if isinstance(error, SealBrokenError):
+        return ErrorCode.GATE_INTEGRITY_CHECKSUM
+    if isinstance(error, AuditError):
+        return ErrorCode.GATE_AUDIT_FAILURE
+    return ErrorCode.SESSION_UNRECOVERABLE

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class SessionStatus(StrEnum):

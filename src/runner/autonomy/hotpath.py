@@ -6,6 +6,7 @@ from typing import Any
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core, Held
 from runner.autonomy.engine.lifecycle import Heartbeat, beat
+from runner.autonomy.engine.receipts import receipt_text
 from runner.autonomy.engine.replaying import is_repeated, repeated_answer
 from runner.autonomy.engine.stepping import next_step, record_report
 from runner.autonomy.engine.transition import Transition
@@ -32,6 +33,7 @@ class HotPath:
                     return self._answer(held, stored.data)
                 report = None
             transition = self._advance(held.state, report)
+            self._keep_receipt(held.state, report)
             self._core.commit(held, transition)
             return self._answer(held, transition.data)
 
@@ -45,6 +47,7 @@ class HotPath:
                     return self._answer(held, stored.data)
             spec, _ = self._core.read_spec(held.state.spec_id)
             transition = record_report(held.state, spec, report, self._core.env())
+            self._keep_receipt(held.state, report)
             self._core.commit(held, transition)
             return self._answer(held, transition.data)
 
@@ -80,6 +83,13 @@ class HotPath:
             return transition
         spec, problem = self._core.read_spec(state.spec_id, fresh=True)
         return next_step(state, spec, report, env, spec_problem=problem)
+
+    def _keep_receipt(self, state: SessionState, report: StepReport | None) -> None:
+        """Keep an accepted receipt before the session refers to it."""
+        if report is not None and report.verification_receipt is not None:
+            self._core.store.documents.write_receipt(
+                state.id, report.step_id, receipt_text(report.verification_receipt)
+            )
 
     def _answer(self, held: Held, data: dict[str, Any]) -> Answer:
         return Answer(self._with_token(held.state, data), tuple(held.warnings))

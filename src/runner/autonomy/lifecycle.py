@@ -36,7 +36,7 @@ from runner.autonomy.params import (
 )
 from runner.autonomy.recovery import Recovery
 from runner.autonomy.spec.structure import Spec
-from runner.autonomy.views import failed_view, resume_context, session_view
+from runner.autonomy.views import resume_context, session_view
 from runner.errors import RunnerError, StateCorruptError
 
 R = TypeVar("R", bound=Record)
@@ -64,17 +64,15 @@ class LifecycleCommands:
     def status(self, params: SessionParams) -> Answer:
         """Show a session; nothing is written but what a crash left undone."""
         session_id = self._core.resolve(params)
-        self._core.store.heal(session_id)
         try:
-            state = self._core.store.files.read(session_id)
+            loaded = self._core.store.inspect(session_id)
         except (StateCorruptError, MigrationError) as error:
-            spec_id = self._core.spec_of(session_id)
-            return Answer(failed_view(session_id, spec_id, failure_reason(error), error.message))
-        if state is None:
+            return self._recovery.show(session_id, error)
+        if loaded is None:
             raise not_found(session_id)
-        if params.session_id is None and state.status.is_terminal:
+        if params.session_id is None and loaded.state.status.is_terminal:
             raise no_active_session()
-        return self._view(Held(state))
+        return self._view(Held(loaded.state, list(loaded.warnings)))
 
     def pause(self, params: ReasonParams) -> Answer:
         """Pause a running session."""
@@ -153,7 +151,7 @@ class LifecycleCommands:
 
     def _existing(self, spec_id: str, params: StartParams) -> SessionState | None:
         """Return the session that this start already made; end the live one under force."""
-        session_id = self._core.live_session(spec_id)
+        session_id = self._core.live_session(spec_id, starting=True)
         if session_id is None:
             return None
         try:
@@ -193,7 +191,7 @@ class LifecycleCommands:
         recover: bool = False,
     ) -> Answer:
         try:
-            with self._core.hold(params) as held:
+            with self._core.hold(params, audited=with_context) as held:
                 transition = change(held.state)
                 self._core.commit(held, transition)
         except RefusedError as error:

@@ -13,12 +13,24 @@ from runner.errors import StateError
 Json = dict[str, Any]
 Migration = Callable[[Json], Json]
 
-MIGRATIONS: Mapping[int, Migration] = {}
-"""Version to leave → how. Version 1 is the first, so there is none yet."""
-
 
 class MigrationError(StateError):
     """The stored session can't be brought to this program's schema."""
+
+
+def _refuse_unsealed(_: Json) -> Json:
+    """Version 1 had no seal, so anybody could have written it: nothing in it is believed.
+
+    To take it over would let an edit get around the seal by setting the version back (ADR 0140).
+    """
+    raise MigrationError(
+        "The session was written before sessions were sealed, so it can't be trusted.",
+        hint="Remove it with runner session reset and start anew; deliverables keep their status.",
+    )
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: _refuse_unsealed}
+"""Version to leave → how."""
 
 
 def migrate(

@@ -140,6 +140,7 @@ class GateEvidence(Record):
     """A review's result, waiting to be consumed by a report.
 
     `checksum` is an HMAC over all the other fields, so that an edit of the stored verdict shows.
+    `key_id` names the key that signed the token, None where evidence is not signed.
     """
 
     gate_attempt_id: str
@@ -151,6 +152,8 @@ class GateEvidence(Record):
     issued_at: AwareDatetime
     expires_at: AwareDatetime
     checksum: str
+    key_id: str | None = None
+    summary: str = ""
     review_path: str | None = None
     findings: tuple[GateFinding, ...] = ()
 
@@ -294,6 +297,13 @@ class Outbox(Record):
     changes: tuple[TaskChange, ...] = ()
 
 
+class JournalHead(Record):
+    """The journal's last line as this session wrote it, so that a later change of it shows."""
+
+    seq: Count = 0
+    line_hash: str = "sha256:" + "0" * 64
+
+
 class SessionState(Record):
     """An autonomous session (`auto_<ULID>`), one file each.
 
@@ -303,6 +313,7 @@ class SessionState(Record):
         retry_task_id: the deliverable whose step failed last; it is issued again first.
         stopped_after_phase_id: the phase whose completion the session stopped for already.
         journal_seq: number of the last journal entry, applied or still in the outbox.
+        journal_head: number and hash of that entry's line; the store keeps it.
         state_version: grows by one with every write.
     """
 
@@ -346,6 +357,7 @@ class SessionState(Record):
     last_report: RecordedReport | None = None
     last_response: StoredResponse | None = None
     journal_seq: Count = 0
+    journal_head: JournalHead = JournalHead()
     outbox: Outbox = Outbox()
     state_version: Positive = 1
 

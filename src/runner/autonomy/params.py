@@ -127,11 +127,15 @@ class FindingParams(Input):
 
 
 class GateParams(SessionParams):
-    """`review gate` with a verdict that is there already."""
+    """`review gate` with a verdict that is there already.
+
+    `review_path` says where the reviewer's own account stands; it is noted and not followed.
+    """
 
     phase_id: ShortText
     step_id: ShortText
     verdict: Verdict
+    summary: Annotated[str, Field(max_length=20_000)] = ""
     findings: Annotated[tuple[FindingParams, ...], Field(max_length=1000)] = ()
     review_path: Annotated[str, Field(max_length=4096)] | None = None
 

@@ -1,14 +1,25 @@
 """What to do with a session that can't go on: make it anew, or remove it."""
 
+from dataclasses import replace
+
 from runner.autonomy.codes import RefusedError
-from runner.autonomy.core import Answer, Core, Held, not_found
+from runner.autonomy.core import (
+    Answer,
+    Core,
+    Held,
+    failure_reason,
+    not_found,
+    unrecoverable,
+)
 from runner.autonomy.engine.lifecycle import require_status
 from runner.autonomy.engine.starting import start_session
 from runner.autonomy.enums import EntryType, SessionStatus
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.models import JournalEntry
+from runner.autonomy.models import JournalEntry, JournalHead
 from runner.autonomy.params import ResetParams
+from runner.autonomy.signals import error_signal
 from runner.autonomy.spec.structure import Spec
+from runner.autonomy.views import failed_view
 from runner.errors import RunnerError, StateCorruptError
 
 
@@ -29,8 +40,17 @@ class Recovery:
             store.files.delete(session_id)
             if spec_id is not None:
                 store.index.remove(spec_id, session_id)
+            store.anchors.forget(session_id)
         data = {"session_id": session_id, "spec_id": spec_id, "reset": True}
         return Answer(data, warnings)
+
+    def show(self, session_id: str, error: StateCorruptError | MigrationError) -> Answer:
+        """Answer `session status` for a session that can't be used: it has failed, and why."""
+        refusal, reason = unrecoverable(session_id, error), failure_reason(error)
+        data = failed_view(session_id, self._core.spec_of(session_id), reason, error.message)
+        data["details"] |= {"error_code": refusal.code, "remediation": refusal.hint}
+        data["session_signal"] = error_signal(refusal.code)
+        return Answer(data)
 
     def remake(self, session_id: str, error: RefusedError) -> tuple[Held, Spec]:
         """Make a damaged session anew from the spec, with the defaults of `start`.
@@ -44,10 +64,13 @@ class Recovery:
         with self._core.store.session_lock(session_id):
             if self._is_readable(session_id):
                 raise error  # somebody else has just made it anew
-            written = self._core.store.journal(session_id).tail().seq
+            tail = self._core.store.journal(session_id).tail()
             made = start_session(
-                spec, self._core.defaults, self._core.env(), session_id=session_id, after=written
+                spec, self._core.defaults, self._core.env(), session_id=session_id, after=tail.seq
             )
+            head = JournalHead(seq=tail.seq, line_hash=tail.line_hash)
+            made = replace(made, state=made.state.evolve(journal_head=head))
+            self._core.store.anchors.forget(session_id)  # its versions count anew
             held = Held(made.state)
             self._core.commit(held, made)
         return held, spec
@@ -60,13 +83,13 @@ class Recovery:
 
     def _require_failed(self, session_id: str) -> str | None:
         try:
-            state = self._core.store.files.read(session_id)
+            loaded = self._core.store.load(session_id)
         except (StateCorruptError, MigrationError):
             return self._core.spec_of(session_id)
-        if state is None:
+        if loaded is None:
             raise not_found(session_id)
-        require_status(state, "reset", SessionStatus.FAILED)
-        return state.spec_id
+        require_status(loaded.state, "reset", SessionStatus.FAILED)
+        return loaded.state.spec_id
 
     def _note_reset(
         self, session_id: str, spec_id: str | None, reason: str | None

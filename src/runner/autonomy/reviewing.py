@@ -1,11 +1,18 @@
-"""review gate: a verdict becomes single-use evidence (seed 000 «fidelity-gate»)."""
+"""review gate: a verdict becomes single-use evidence (seed 000 «fidelity-gate»).
+
+Whoever reviews - the loop's agent, `runner review gate`, an MCP caller - hands a verdict with its
+findings to `Reviewing.gate`. A review that could not run has no verdict: it is never handed in
+here, but reported as the step's failure, which neither passes the gate nor consumes a cycle.
+"""
+
+from typing import Any
 
 from runner.autonomy.core import Answer, Core
 from runner.autonomy.engine.gates import mint_evidence, policy_passes
 from runner.autonomy.engine.lifecycle import finish, require_status
-from runner.autonomy.engine.turn import Turn
-from runner.autonomy.enums import SessionStatus
-from runner.autonomy.models import GateFinding
+from runner.autonomy.engine.turn import Draft, Turn
+from runner.autonomy.enums import EntryType, SessionStatus
+from runner.autonomy.models import GateEvidence, GateFinding, SessionState
 from runner.autonomy.params import FindingParams, GateParams
 
 
@@ -16,10 +23,16 @@ class Reviewing:
         self._core = core
 
     def gate(self, params: GateParams) -> Answer:
-        """Store a review's result, and return its token. The latest attempt wins."""
+        """Store a review's result and write it down; return its token. The latest attempt wins.
+
+        Raises:
+            RefusedError: STEP_MISMATCH for any but the outstanding gate step; nothing changed.
+            StateWriteError: the review can't be written; nothing changed.
+        """
         with self._core.hold(params) as held:
             state, env = held.state, self._core.env()
             require_status(state, "a review", SessionStatus.RUNNING, SessionStatus.PAUSED)
+            documents = self._core.store.documents
             evidence, token = mint_evidence(
                 state,
                 env,
@@ -27,26 +40,49 @@ class Reviewing:
                 step_id=params.step_id,
                 verdict=params.verdict,
                 findings=[_finding(finding) for finding in params.findings],
-                review_path=params.review_path,
+                summary=params.summary,
+                review_path=lambda attempt: documents.review_path(
+                    state.id, params.phase_id, attempt
+                ),
             )
+            documents.write_review(evidence, params.review_path)
             turn = Turn(state=state.evolve(pending_gate_evidence=evidence), spec=None, env=env)
-            self._core.commit(held, finish(turn, {}))
-            data = {
-                "spec_id": state.spec_id,
-                "session_id": state.id,
-                "phase_id": params.phase_id,
-                "step_id": params.step_id,
-                "gate_attempt_id": evidence.gate_attempt_id,
-                "verdict": evidence.verdict,
-                "gate_policy": state.gate_policy,
-                "gate_passed_preview": policy_passes(state.gate_policy, evidence.verdict),
-                "gate_evidence_token": token,
-                "gate_evidence_expires_at": evidence.expires_at.isoformat(),
-                "review_path": evidence.review_path,
-                "findings": [f.model_dump(mode="json") for f in evidence.findings],
-                "state_version": held.state.state_version,
-            }
-            return Answer(data, tuple(held.warnings))
+            self._core.commit(held, finish(turn.noting(_draft(evidence)), {}))
+            return Answer(_answer(held.state, evidence, token), tuple(held.warnings))
+
+
+def _answer(state: SessionState, evidence: GateEvidence, token: str) -> dict[str, Any]:
+    return {
+        "spec_id": state.spec_id,
+        "session_id": state.id,
+        "phase_id": evidence.phase_id,
+        "step_id": evidence.step_id,
+        "gate_attempt_id": evidence.gate_attempt_id,
+        "verdict": evidence.verdict,
+        "gate_policy": state.gate_policy,
+        "gate_passed_preview": policy_passes(state.gate_policy, evidence.verdict),
+        "gate_evidence_token": token,
+        "gate_evidence_expires_at": evidence.expires_at.isoformat(),
+        "gate_evidence_key_id": evidence.key_id,
+        "review_path": evidence.review_path,
+        "summary": evidence.summary,
+        "findings": [f.model_dump(mode="json") for f in evidence.findings],
+        "state_version": state.state_version,
+    }
+
+
+def _draft(evidence: GateEvidence) -> Draft:
+    data = {
+        "phase_id": evidence.phase_id,
+        "step_id": evidence.step_id,
+        "gate_attempt_id": evidence.gate_attempt_id,
+        "verdict": evidence.verdict,
+        "evidence_hash": evidence.token_hash,
+        "key_id": evidence.key_id,
+        "review_path": evidence.review_path,
+    }
+    content = f"Review of {evidence.phase_id}: {evidence.verdict}. Nothing is decided by it yet."
+    return Draft(EntryType.GATE, "Review made", content, data)
 
 
 def _finding(finding: FindingParams) -> GateFinding:

@@ -57,7 +57,7 @@ from runner.autonomy.roles import LOOP_COMMANDS, Key
 from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.facade import LOCK_SECONDS, SessionStore
 from runner.autonomy.store.layout import user_state_directory, workspace_directory
-from runner.autonomy.store.secret import load_key
+from runner.autonomy.store.trust import Trust
 from runner.autonomy.tasks import Tasks
 from runner.autonomy.waiving import Waiving
 from runner.errors import RunnerError
@@ -106,9 +106,10 @@ class ControlPlane:
         policy: what the caller may do, and which features are on.
         clock: returns the time, timezone-aware.
         new_id: makes an id from a prefix.
-        key_directory: where the local secret is; the user's state folder where None.
+        key_directory: what is kept outside the workspace; the user's state folder where None.
         lock_seconds: how long to wait for another holder of a lock.
         monotonic: the clock of the time budgets, in seconds.
+        signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
     """
 
     def __init__(
@@ -123,10 +124,10 @@ class ControlPlane:
         key_directory: Path | None = None,
         lock_seconds: float = LOCK_SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
+        signed_evidence: bool = False,
     ) -> None:
         self._new_id = new_id
         self._monotonic = monotonic
-        self._key_directory = key_directory
         self._under: Callable[[Policy], ControlPlane] = lambda other: ControlPlane(
             workspace,
             defaults=defaults,
@@ -137,18 +138,21 @@ class ControlPlane:
             key_directory=key_directory,
             lock_seconds=lock_seconds,
             monotonic=monotonic,
+            signed_evidence=signed_evidence,
         )
+        trust = Trust(key_directory or user_state_directory())
         source = SpecSource(
             workspace, common_verification=common_verification, lock_timeout=lock_seconds
         )
         self.core = Core(
-            store=SessionStore(workspace, source, lock_seconds),
+            store=SessionStore(workspace, source, trust, lock_seconds),
             source=source,
             clock=clock,
             new_id=new_id,
-            key=lambda: self._key,
+            trust=trust,
             defaults=defaults,
             policy=policy,
+            signed_evidence=signed_evidence or policy.flags.is_on("autonomy_signed_gate_evidence"),
         )
         private = workspace_directory(key_directory or user_state_directory(), workspace)
         self._guard = Guard(self.core, Ledger(private / "refusals.json", clock))
@@ -231,6 +235,13 @@ class ControlPlane:
                 return failure(error, request_id=self._new_id("req"), warnings=self.warnings)
         return None
 
+    def rotate_evidence_key(self) -> str:
+        """Retire the key that signs gate evidence; return the id of the new one. Raises StateError.
+
+        What the old key signed is good until it expires.
+        """
+        return self.core.trust.keys.rotate(self.core.clock()).id
+
     def maintain(self) -> dict[str, int]:
         """Do what a long-lived server does every few hours: persist staleness, collect garbage.
 
@@ -251,10 +262,6 @@ class ControlPlane:
                 details={"group": group, "command": command},
             )
         return known.run(self._guard.admit((group, command), parse(known.params, params)))
-
-    @cached_property
-    def _key(self) -> bytes:
-        return load_key(self._key_directory or user_state_directory())
 
 
 def _commands(core: Core, sessions: LifecycleCommands, recovery: Recovery) -> Mapping[Key, Command]:

@@ -79,8 +79,22 @@ class Tasks:
                 if not held.state.status.is_terminal:
                     self._mutate_in_session(held, task, status, mutation, params)
                     return Answer(_changed(task, status, held.state), tuple(held.warnings))
-        if status is not None:
-            self._core.source.apply([TaskChange(task_id=task.id, status=status)])
+        return self._mutate_freely(spec, task, status)
+
+    def _mutate_freely(self, spec: Spec, task: SpecTask, status: TaskStatus | None) -> Answer:
+        """Change a deliverable that no session holds, and let none start meanwhile."""
+        with self._core.store.spec_lock(spec.spec_id):
+            holder = self._core.live_session(None)
+            if holder is not None:
+                raise RefusedError(
+                    ErrorCode.AUTONOMY_WRITE_LOCK_ACTIVE,
+                    "A session of this workspace is not over, and holds its deliverables.",
+                    hint=f"End it first, or reset it if it is damaged: "
+                    f"runner session status --session-id {holder}",
+                    details={"session_id": holder},
+                )
+            if status is not None:
+                self._core.source.apply([TaskChange(task_id=task.id, status=status)])
         return Answer(_changed(task, status, None))
 
     def _mutate_in_session(
@@ -99,7 +113,7 @@ class Tasks:
         if status is not None:
             turn = turn.marking(task.id, status)
         if status is TaskStatus.PASSED and not state.write_lock.enforced:
-            turn = turn.to(_completed(state, task))
+            turn = turn.to(complete_task(state, task.phase_id, task.id))  # as good as a report
         self._core.commit(held, finish(turn, {}))
 
     def _spec(self) -> Spec:
@@ -139,13 +153,6 @@ def _require_legal(task: SpecTask, status: TaskStatus | None) -> None:
             hint="Set it to pending first.",
             details={"task_id": task.id, "task_status": task.status},
         )
-
-
-def _completed(state: SessionState, task: SpecTask) -> SessionState:
-    """Without the lock a change by hand is as good as a report."""
-    if task.id in state.completed_task_ids:
-        return state
-    return complete_task(state, task.phase_id, task.id)
 
 
 def _draft(mutation: Mutation, reason: str | None) -> Draft:

@@ -14,6 +14,7 @@ from runner.autonomy.models import GateEvidence, SessionState, StepProof
 
 _PROOF_PREFIX = "stp_"
 _EVIDENCE_PREFIX = "gev_"
+_SIGNED_PREFIX = "ges."
 
 
 def token_hash(token: str) -> str:
@@ -23,7 +24,7 @@ def token_hash(token: str) -> str:
 
 def same_token(token: str, stored_hash: str) -> bool:
     """Say whether `token` is the one that `stored_hash` was made of, in constant time."""
-    return hmac.compare_digest(token_hash(token), stored_hash)
+    return same_text(token_hash(token), stored_hash)
 
 
 def step_proof_token(
@@ -50,6 +51,45 @@ def evidence_token(
 ) -> str:
     """Return the token of a gate attempt."""
     return _EVIDENCE_PREFIX + _mac(key, ("gate", session_id, phase_id, step_id, attempt))
+
+
+def signed_evidence_token(secret: str, key_id: str, evidence: GateEvidence) -> str:
+    """Return the token of a gate attempt in signed mode.
+
+    It names its key, and its signature covers what was decided and until when, so that it can be
+    checked without believing anything that is stored.
+
+    Args:
+        secret: of the key, in hex.
+        key_id: of the key.
+        evidence: the attempt; its own hash and checksum are not part of what is signed.
+    """
+    binding = (
+        "signed-gate",
+        key_id,
+        evidence.session_id,
+        evidence.phase_id,
+        evidence.step_id,
+        evidence.gate_attempt_id,
+        evidence.verdict.value,
+        evidence.issued_at.isoformat(),
+        evidence.expires_at.isoformat(),
+    )
+    return f"{_SIGNED_PREFIX}{key_id}.{_mac(bytes.fromhex(secret), binding)}"
+
+
+def key_id_of(token: str) -> str | None:
+    """Return the key that a token says it is signed with, None for an unsigned token."""
+    if not token.startswith(_SIGNED_PREFIX):
+        return None
+    return token.removeprefix(_SIGNED_PREFIX).partition(".")[0]
+
+
+def same_text(one: str, other: str) -> bool:
+    """Say whether two secret texts are equal, in constant time."""
+    return hmac.compare_digest(
+        one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass")
+    )
 
 
 def evidence_checksum(key: bytes, evidence: GateEvidence) -> str:

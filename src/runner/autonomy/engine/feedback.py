@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.turn import Stop, Turn
-from runner.autonomy.enums import SessionStatus, StepType
+from runner.autonomy.enums import SessionStatus, StepOutcome, StepType
 from runner.autonomy.inputs import StepReport
 from runner.autonomy.models import IssuedStep, SessionState
 from runner.autonomy.tokens import same_token
@@ -72,6 +72,11 @@ def _refuse_foreign_fields(report: StepReport) -> None:
     gate_fields = report.gate_attempt_id is not None or report.gate_evidence_token is not None
     if gate_fields and report.step_type is not StepType.RUN_FIDELITY_GATE:
         raise _validation("Gate evidence belongs to run_fidelity_gate alone.")
+    if gate_fields and report.outcome is StepOutcome.FAILURE:
+        raise _validation(
+            "Evidence says that the review ran, a failure that it could not. "
+            "Report success: the verdict decides."
+        )
     receipt = report.verification_receipt is not None
     if receipt and report.step_type is not StepType.EXECUTE_VERIFICATION:
         raise _validation("A verification receipt belongs to execute_verification alone.")

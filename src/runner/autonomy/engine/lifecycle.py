@@ -235,4 +235,5 @@ def _judge_again(state: SessionState, phase_id: str) -> SessionState:
         feedback_skipped=False,
         verified_at=None,
         verification_skipped=False,
+        receipt_hash=None,
     )

@@ -1,5 +1,6 @@
 """Check a verification receipt: every field, against the step it claims to be of (CONTRACT §6)."""
 
+import hashlib
 from collections import Counter
 from datetime import datetime, timedelta
 
@@ -27,11 +28,23 @@ def check_receipt(step: IssuedStep, report: StepReport, now: datetime) -> Receip
                 "A successful verification needs a receipt.",
             )
         return None
+    if report.outcome is StepOutcome.SKIPPED:
+        raise _invalid("A verification that was skipped has no receipt.")
     _check_binding(step, receipt, now)
     failed = [r.command_hash for r in receipt.results if r.exit_code != 0]
     if report.outcome is StepOutcome.SUCCESS and failed:
         raise _invalid("The receipt has exit codes other than 0.", failed_commands=failed)
     return receipt
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """Return a receipt as it is kept and hashed."""
+    return receipt.model_dump_json()
+
+
+def receipt_hash(receipt: Receipt) -> str:
+    """Return what the session and its journal hold of an accepted receipt."""
+    return "sha256:" + hashlib.sha256(receipt_text(receipt).encode()).hexdigest()
 
 
 def _check_binding(step: IssuedStep, receipt: Receipt, now: datetime) -> None:

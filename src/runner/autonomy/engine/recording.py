@@ -1,12 +1,11 @@
 """Rule 3: what a report changes. One recorder per step type, in one table."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.gates import check_evidence, policy_passes
-from runner.autonomy.engine.receipts import check_receipt
+from runner.autonomy.engine.receipts import check_receipt, receipt_hash
 from runner.autonomy.engine.turn import Draft, Stop, Turn
 from runner.autonomy.enums import (
     EntryType,
@@ -61,6 +60,7 @@ def reopen_gate(state: SessionState, phase_id: str) -> SessionState:
         waiver_reason=None,
         verified_at=None,
         verification_skipped=False,
+        receipt_hash=None,
     )
 
 
@@ -91,7 +91,9 @@ def _is_blocked(turn: Turn, task_id: str) -> bool:
 
 
 def complete_task(state: SessionState, phase_id: str, task_id: str) -> SessionState:
-    """Count the deliverable as completed; its phase is to be judged anew."""
+    """Count the deliverable as completed, once; its phase is to be judged anew."""
+    if task_id in state.completed_task_ids:  # by hand, without the lock, while its step was out
+        return state.with_counters(consecutive_errors=0)
     counters = state.counters
     state = state.evolve(completed_task_ids=(*state.completed_task_ids, task_id)).with_counters(
         tasks_completed=counters.tasks_completed + 1,
@@ -113,16 +115,16 @@ def _refuse_blocked(turn: Turn, task_id: str) -> None:
 
 def _record_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
     receipt = check_receipt(step, report, turn.env.now)
+    kept = receipt_hash(receipt) if receipt is not None else None
     if report.outcome is StepOutcome.FAILURE:
-        failed = _count_failure(turn, report)
-        return failed.noting(_step_draft(report, step, "Verification failed"))
+        draft = _step_draft(report, step, "Verification failed", receipt_hash=kept)
+        return _count_failure(turn, report).noting(draft)
     if receipt is None:
         return _skip_verification(turn, report, step)
-    receipt_hash = hashlib.sha256(receipt.model_dump_json().encode()).hexdigest()
     state = turn.state.with_gate(
-        step.phase_id, verified_at=turn.env.now, receipt_hash="sha256:" + receipt_hash
+        step.phase_id, verified_at=turn.env.now, receipt_hash=kept
     ).with_counters(consecutive_errors=0)
-    draft = _step_draft(report, step, "Verification passed", receipt_hash=receipt_hash)
+    draft = _step_draft(report, step, "Verification passed", receipt_hash=kept)
     return turn.to(state).noting(draft)
 
 
@@ -194,7 +196,11 @@ def _record_feedback(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
         skipped = turn.to(turn.state.with_gate(step.phase_id, feedback_skipped=True))
         return skipped.noting(_step_draft(report, step, "Remediation skipped"))
     state = turn.state.with_gate(
-        step.phase_id, remediated=True, verified_at=None, verification_skipped=False
+        step.phase_id,
+        remediated=True,
+        verified_at=None,
+        verification_skipped=False,
+        receipt_hash=None,
     ).with_counters(consecutive_errors=0)
     return turn.to(state).noting(_step_draft(report, step, "Remediation completed"))
 
@@ -254,6 +260,8 @@ def _gate_draft(report: StepReport, evidence: GateEvidence, *, passed: bool) -> 
         "gate_attempt_id": evidence.gate_attempt_id,
         "verdict": evidence.verdict,
         "gate_passed": passed,
+        "evidence_hash": evidence.token_hash,
+        "review_path": evidence.review_path,
         "findings": titles,
         "outcome": report.outcome,
         "note": report.note,

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.autonomy.engine.turn import Issue, Turn
 from runner.autonomy.enums import PauseReason, StepType
@@ -16,21 +16,57 @@ from runner.autonomy.models import (
 from runner.autonomy.spec.structure import Spec
 from runner.autonomy.tokens import step_proof_token, token_hash
 
-INSTRUCTIONS: Mapping[StepType, tuple[tuple[str, str, str], ...]] = {
+
+class Instruction(NamedTuple):
+    """A call that leads through a step, named as the MCP server names it (CONTRACT §7).
+
+    Attributes:
+        command: of an action that has several.
+        given: parameters that the step itself knows.
+        needs: parameters that the caller adds.
+    """
+
+    tool: str
+    action: str
+    description: str
+    command: str | None = None
+    given: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+_SESSION = ("session_id",)
+
+
+def _report(description: str) -> Instruction:
+    needs = ("last_step_result",)
+    return Instruction("task", "session-step", description, "report", _SESSION, needs)
+
+
+def _task(action: str, description: str, *needs: str) -> Instruction:
+    return Instruction("task", action, description, given=("task_id",), needs=needs)
+
+
+_REVIEW = Instruction(
+    "review",
+    "fidelity-gate",
+    "Review the phase against the spec and get gate evidence",
+    given=("session_id", "phase_id", "step_id"),
+    needs=("verdict",),
+)
+_FINDINGS = Instruction("journal", "list", "Read the findings of the latest review", given=_SESSION)
+
+INSTRUCTIONS: Mapping[StepType, tuple[Instruction, ...]] = {
     StepType.IMPLEMENT_TASK: (
-        ("task", "prepare", "Load the deliverable and its acceptance criteria"),
-        ("task", "start", "Note in the journal that work on it begins"),
-        ("task", "complete", "Mark it as passed once it is implemented"),
+        _task("prepare", "Load the deliverable and its acceptance criteria"),
+        _task("start", "Note in the journal that work on it begins", "autonomy_step_proof"),
+        _task("complete", "Mark it as passed once it is implemented", "autonomy_step_proof"),
+        _report("Report what became of it"),
     ),
-    StepType.EXECUTE_VERIFICATION: (
-        ("session-step", "report", "Run the commands and report a verification receipt"),
-    ),
-    StepType.RUN_FIDELITY_GATE: (
-        ("review", "fidelity-gate", "Review the phase against the spec and get gate evidence"),
-    ),
+    StepType.EXECUTE_VERIFICATION: (_report("Run the commands and report a receipt of them"),),
+    StepType.RUN_FIDELITY_GATE: (_REVIEW, _report("Report the review with its evidence")),
     StepType.ADDRESS_FIDELITY_FEEDBACK: (
-        ("journal", "list", "Read the findings of the latest review"),
-        ("session-step", "report", "Mend the findings and report what was done"),
+        _FINDINGS,
+        _report("Mend the findings and report what was done"),
     ),
 }
 
@@ -59,10 +95,11 @@ def issue_step(turn: Turn, issue: Issue) -> tuple[Turn, dict[str, Any]]:
         report_exempt=False,
     )
     findings = gate.findings if _is_feedback(issue) else None
-    return issued, describe_step(step, spec, proof, findings)
+    return issued, describe_step(state.id, step, spec, proof, findings)
 
 
 def describe_step(
+    session_id: str,
     step: IssuedStep,
     spec: Spec,
     proof: StepProof | None,
@@ -73,7 +110,7 @@ def describe_step(
         "step_id": step.step_id,
         "type": step.type,
         "phase_id": step.phase_id,
-        "instructions": instructions(step.type),
+        "instructions": instructions(session_id, step),
         "step_proof_token": None,
         "step_proof_expires_at": proof.expires_at.isoformat() if proof else None,
     }
@@ -104,10 +141,27 @@ def describe_stop(
     }
 
 
-def instructions(step_type: StepType) -> list[dict[str, str]]:
-    """Return the tool calls that lead through a step."""
-    rows = INSTRUCTIONS.get(step_type, ())
-    return [{"tool": tool, "action": action, "description": what} for tool, action, what in rows]
+def instructions(session_id: str, step: IssuedStep) -> list[dict[str, Any]]:
+    """Return the calls that lead through a step, with the parameters that are known."""
+    known = {
+        "session_id": session_id,
+        "phase_id": step.phase_id,
+        "task_id": step.task_id,
+        "step_id": step.step_id,
+    }
+    return [_described(row, known) for row in INSTRUCTIONS.get(step.type, ())]
+
+
+def _described(row: Instruction, known: Mapping[str, str | None]) -> dict[str, Any]:
+    command = {} if row.command is None else {"command": row.command}
+    return {
+        "tool": row.tool,
+        "action": row.action,
+        **command,
+        "description": row.description,
+        "params": {name: known[name] for name in row.given},
+        "needs": list(row.needs),
+    }
 
 
 def _is_feedback(issue: Issue) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from runner.autonomy.engine.progress import Progress
 from runner.autonomy.enums import (
@@ -18,6 +18,28 @@ from runner.autonomy.models import IssuedStep, SessionState, TaskChange
 from runner.autonomy.spec.structure import Spec
 
 
+class SigningKey(Protocol):
+    """A key that signs gate evidence; `secret` is hex."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def secret(self) -> str: ...
+
+    def signs_at(self, moment: datetime) -> bool:
+        """Whether evidence of that moment can come from this key."""
+        ...
+
+
+class SigningKeys(Protocol):
+    """The keys that sign gate evidence."""
+
+    def current(self, now: datetime) -> SigningKey: ...
+
+    def find(self, key_id: str) -> SigningKey | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Env:
     """All that the engine may know of the world.
@@ -26,11 +48,15 @@ class Env:
         now: timezone-aware.
         new_id: makes a fresh id from a prefix, e.g. `step` → `step_01J…`.
         key: the local secret that tokens are derived with.
+        keys: what signs gate evidence; None where nothing signed can be made or checked.
+        signed_evidence: only signed evidence is made and accepted.
     """
 
     now: datetime
     new_id: Callable[[str], str]
     key: bytes
+    keys: SigningKeys | None = None
+    signed_evidence: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,20 @@ from datetime import datetime
 from pathlib import Path
 
 from runner.autonomy.calls import seconds_left
+from runner.autonomy.engine.auditing import audit_gates
+from runner.autonomy.integrity import AuditError
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.models import SessionState
+from runner.autonomy.models import JournalHead, SessionState
 from runner.autonomy.spec.source import SpecSource
+from runner.autonomy.store.anchors import Anchor
+from runner.autonomy.store.documents import Documents
 from runner.autonomy.store.gc import Collector
 from runner.autonomy.store.index import ActiveIndex
-from runner.autonomy.store.journal import Journal
+from runner.autonomy.store.journal import Journal, Tail, chain
 from runner.autonomy.store.layout import Layout
 from runner.autonomy.store.outbox import settle
 from runner.autonomy.store.sessions import SessionFiles
+from runner.autonomy.store.trust import Trust
 from runner.deliverables.workspace import ensure_state_directory
 from runner.errors import RunnerError, StateCorruptError
 from runner.files import locked
@@ -26,10 +31,16 @@ LOCK_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A session as read under its lock; `warnings` say what could not be healed."""
+    """A session as read under its lock.
+
+    Attributes:
+        warnings: what could not be healed, and the problem.
+        problem: what is wrong with its journal, None when nothing is.
+    """
 
     state: SessionState
     warnings: tuple[str, ...] = ()
+    problem: str | None = None
 
 
 class SessionStore:
@@ -40,12 +51,18 @@ class SessionStore:
     """
 
     def __init__(
-        self, workspace: Path, source: SpecSource, lock_seconds: float = LOCK_SECONDS
+        self,
+        workspace: Path,
+        source: SpecSource,
+        trust: Trust,
+        lock_seconds: float = LOCK_SECONDS,
     ) -> None:
         self._workspace = workspace
         self.layout = Layout.of(workspace)
-        self.files = SessionFiles(self.layout)
+        self.anchors = trust.anchors(workspace)
+        self.files = SessionFiles(self.layout, trust.sealer(workspace), self.anchors)
         self.index = ActiveIndex(self.layout, self._rebuild_index, lock_seconds)
+        self.documents = Documents(self.layout, workspace)
         self._source = source
         self._lock_seconds = lock_seconds
 
@@ -74,20 +91,69 @@ class SessionStore:
         """Return the session, and finish what its last transition left undone.
 
         Needs the session's lock.
+
+        Raises:
+            StateCorruptError: it can't be used; AuditError when it is not the latest that was
+                written, or its gates can't be as it says.
         """
         state = self.files.read(session_id)
         if state is None:
             return None
-        settled = settle(state.outbox, self.journal(session_id), self._source)
-        return Loaded(state.evolve(outbox=settled.outbox), settled.warnings)
+        journal = self.journal(session_id)
+        tail, unreadable = _tail_of(journal)
+        problem = self._examine(state, tail)
+        settled = settle(state.outbox, journal, self._source, tail=tail)
+        warnings = tuple(filter(None, (unreadable, problem)))
+        return Loaded(state.evolve(outbox=settled.outbox), (*warnings, *settled.warnings), problem)
 
-    def commit(self, state: SessionState) -> tuple[str, ...]:
-        """Write the session, then apply what follows; return warnings about that.
+    def inspect(self, session_id: str) -> Loaded | None:
+        """Return the session for those who only read, checked like one that is loaded.
+
+        Raises what `load` raises.
+        """
+        state = self.files.read(session_id)
+        if state is None:
+            return None
+        tail, unreadable = _tail_of(self.journal(session_id))
+        try:
+            problem = self._examine(state, tail)
+        except AuditError:
+            # Somebody may have written between two of our readings: look again undisturbed.
+            with self.session_lock(session_id):
+                return self.load(session_id)
+        self.heal(session_id)
+        return Loaded(state, tuple(filter(None, (unreadable, problem))), problem)
+
+    def audit(self, state: SessionState) -> str | None:
+        """Return what is wrong with the session's journal and receipts, None when nothing is.
+
+        Reads all of them, so it is for what happens rarely.
+        """
+        try:
+            broken = self.journal(state.id).first_break()
+            receipts = set(self.documents.receipt_hashes(state.id))
+        except OSError as error:
+            return f"The journal or the receipts can't be read: {error.strerror}."
+        if broken is not None:
+            return f"The journal of {state.id} is broken at line {broken} or the one before."
+        for phase_id, gate in state.phase_gates.items():
+            if gate.receipt_hash is not None and gate.receipt_hash not in receipts:
+                return f"The verification receipt of {phase_id} is missing or was changed."
+        return None
+
+    def commit(self, state: SessionState) -> Loaded:
+        """Write the session, then apply what follows; return it as written.
 
         Needs the session's lock. Raises StateWriteError: nothing has changed then.
         """
+        head = state.journal_head
+        new = [entry for entry in state.outbox.entries if entry.seq > head.seq]
+        lines, last = chain(new, head.line_hash)
+        if new:
+            state = state.evolve(journal_head=JournalHead(seq=new[-1].seq, line_hash=last))
         self.files.write(state)
-        return settle(state.outbox, self.journal(state.id), self._source).warnings
+        settled = settle(state.outbox, self.journal(state.id), self._source, lines=lines)
+        return Loaded(state, (*settled.warnings, *self._note(state)))
 
     def heal(self, session_id: str) -> None:
         """Finish a transition that a crash cut short, for those who only read.
@@ -106,10 +172,61 @@ class SessionStore:
     def journal(self, session_id: str) -> Journal:
         return Journal(self.layout.journal(session_id))
 
+    def _examine(self, state: SessionState, tail: Tail | None) -> str | None:
+        """Return what is wrong with the journal, None when nothing is. The state wins over it.
+
+        Raises:
+            AuditError: the state is an older copy, or its gates can't be as it says.
+        """
+        anchor = self.anchors.read(state.id)
+        if anchor is not None and anchor.version > state.state_version:
+            raise AuditError("The session's file is an older copy of itself.", state.id)
+        problem = audit_gates(state)
+        if problem is not None:
+            raise AuditError(problem, state.id)
+        head = state.journal_head
+        if tail is None:
+            return None
+        if tail.seq > head.seq:
+            raise AuditError("The journal is ahead of the session's file.", state.id)
+        first = state.outbox.entries[0].seq if state.outbox.entries else head.seq + 1
+        if tail.seq < first - 1:
+            return f"The journal of {state.id} lost entries after number {tail.seq}."
+        if tail.seq == head.seq and tail.line_hash != head.line_hash:
+            return f"The last entry in the journal of {state.id} was changed from outside."
+        return None
+
+    def _note(self, state: SessionState) -> tuple[str, ...]:
+        """Note outside the workspace how the session stands; failing to is a warning."""
+        anchor = Anchor(state.state_version, not state.status.is_terminal, state.spec_id)
+        try:
+            self.anchors.write(state.id, anchor)
+            return self._forget_vanished(state) if state.state_version == 1 else ()
+        except OSError as error:
+            return (f"The session can't be noted outside the workspace: {error.strerror}.",)
+
+    def _forget_vanished(self, state: SessionState) -> tuple[str, ...]:
+        """Give up sessions that vanished with all their files; a new one replaces them.
+
+        Raises OSError.
+        """
+        gone = [
+            session_id
+            for session_id, _ in self.anchors.live()
+            if session_id != state.id and self.files.has_vanished(session_id)
+        ]
+        for session_id in gone:
+            self.anchors.forget(session_id)
+        return tuple(
+            f"The session {session_id} vanished with all its files." for session_id in gone
+        )
+
     def collect_garbage(self, now: datetime) -> int:
         """Remove expired sessions and leftovers; return how many sessions that were."""
         self._source.sweep_leftovers()
-        return Collector(self.layout, self.files, self.index).collect(now)
+        self.anchors.sweep(now)
+        forget = (self.anchors.forget, self.documents.forget)
+        return Collector(self.layout, self.files, self.index, forget).collect(now)
 
     def _rebuild_index(self) -> dict[str, str]:
         """Find the live sessions when the index is gone.
@@ -119,6 +236,8 @@ class SessionStore:
         """
         live: dict[str, str] = {}
         for session_id in sorted(self.files.ids()):
+            if self.files.has_vanished(session_id):
+                continue
             try:
                 state = self.files.read(session_id)
             except (StateCorruptError, MigrationError) as error:
@@ -129,3 +248,11 @@ class SessionStore:
             if state is not None and not state.status.is_terminal:
                 live[state.spec_id] = session_id
         return live
+
+
+def _tail_of(journal: Journal) -> tuple[Tail | None, str | None]:
+    """Return the journal's end, or None and why it can't be read."""
+    try:
+        return journal.tail(), None
+    except OSError as error:
+        return None, f"The journal can't be read: {error.strerror}."

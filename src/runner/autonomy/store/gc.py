@@ -5,7 +5,7 @@ alone whatever is held (seed 000 «Session Cleanup and Garbage Collection»).
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,12 +24,26 @@ FAILED_DAYS = 30
 
 
 class Collector:
-    """Collects the garbage of one workspace."""
+    """Collects the garbage of one workspace.
 
-    def __init__(self, layout: Layout, files: SessionFiles, index: ActiveIndex) -> None:
+    Args:
+        layout: the workspace's files.
+        files: its sessions.
+        index: its active index.
+        forget: removes what else there is of a session, each by its id.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        files: SessionFiles,
+        index: ActiveIndex,
+        forget: Sequence[Callable[[str], None]] = (),
+    ) -> None:
         self._layout = layout
         self._files = files
         self._index = index
+        self._forget = forget
 
     def collect(self, now: datetime) -> int:
         """Remove what has expired, and return how many sessions that were. Never raises."""
@@ -61,6 +75,8 @@ class Collector:
                 return 0
             self._index.remove(state.spec_id, session_id)
             self._layout.journal(session_id).unlink(missing_ok=True)
+            for forget in self._forget:
+                forget(session_id)
             self._files.delete(session_id)
             note_collected(state.status)
         return 1

@@ -7,7 +7,7 @@ so that their cost does not depend on the journal's length.
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +17,7 @@ from runner.files import write_error
 
 GENESIS = "sha256:" + "0" * 64
 _BLOCK = 16 * 1024
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,19 @@ class Journal:
         except FileNotFoundError:
             return Tail(0, GENESIS, 0)
 
-    def append(self, entries: Sequence[JournalEntry]) -> None:
+    def append(
+        self,
+        entries: Sequence[JournalEntry],
+        *,
+        tail: Tail | None = None,
+        lines: Mapping[int, bytes] | None = None,
+    ) -> None:
         """Write the entries that are not there yet, as told by their numbers.
+
+        Args:
+            entries: in order.
+            tail: the journal's end as just read, to save reading it again.
+            lines: entries that were chained already, by number.
 
         Raises:
             StateWriteError: they could not be written, or only in part; appending them again
@@ -59,8 +71,8 @@ class Journal:
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC), "r+b") as file:  # noqa: PTH123
-                _append(file, entries)
+            with open(os.open(self._path, _FLAGS), "r+b") as file:  # noqa: PTH123
+                _append(file, entries, tail or _tail(file), lines or {})
         except OSError as error:
             raise write_error(self._path, error) from error
 
@@ -97,19 +109,29 @@ class Journal:
         return None
 
 
-def _append(file: BinaryIO, entries: Sequence[JournalEntry]) -> None:
-    tail = _tail(file)
-    lines, previous = b"", tail.line_hash
+def chain(entries: Sequence[JournalEntry], previous: str) -> tuple[dict[int, bytes], str]:
+    """Return the lines of entries that follow a line with the hash `previous`, and the last hash."""
+    lines = {}
+    for entry in entries:
+        lines[entry.seq] = line = _line(entry, previous)
+        previous = _hash(line)
+    return lines, previous
+
+
+def _append(
+    file: BinaryIO, entries: Sequence[JournalEntry], tail: Tail, known: Mapping[int, bytes]
+) -> None:
+    new, previous = b"", tail.line_hash
     for entry in entries:
         if entry.seq > tail.seq:
-            line = _line(entry, previous)
-            lines += line
+            line = known.get(entry.seq) or _line(entry, previous)
+            new += line
             previous = _hash(line)
-    if not lines:
+    if not new:
         return
     file.seek(tail.end)
     file.truncate()
-    file.write(lines)
+    file.write(new)
     file.flush()
     os.fsync(file.fileno())
 

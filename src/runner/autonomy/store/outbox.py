@@ -5,12 +5,12 @@ the journal's last number tells whether an outbox was applied, and applying it t
 nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.autonomy.models import Outbox, TaskChange
 from runner.autonomy.spec.source import SpecSource
-from runner.autonomy.store.journal import Journal
+from runner.autonomy.store.journal import Journal, Tail
 from runner.errors import RunnerError, StateError
 
 
@@ -22,15 +22,30 @@ class Settled:
     warnings: tuple[str, ...] = ()
 
 
-def settle(outbox: Outbox, journal: Journal, source: SpecSource) -> Settled:
-    """Apply what was not applied yet. Nothing here stops the session: problems are warnings."""
+def settle(
+    outbox: Outbox,
+    journal: Journal,
+    source: SpecSource,
+    *,
+    tail: Tail | None = None,
+    lines: Mapping[int, bytes] | None = None,
+) -> Settled:
+    """Apply what was not applied yet. Nothing here stops the session: problems are warnings.
+
+    Args:
+        outbox: of the state as written.
+        journal: the session's.
+        source: where the statuses stand.
+        tail: the journal's end, when it was just read.
+        lines: entries as they were chained already.
+    """
     if not outbox.entries and not outbox.changes:
         return Settled(outbox)
     try:
-        written = journal.tail().seq
+        tail = tail or journal.tail()
     except OSError as error:
         return Settled(outbox, (f"The journal can't be read: {error.strerror}.",))
-    pending = tuple(entry for entry in outbox.entries if entry.seq > written)
+    pending = tuple(entry for entry in outbox.entries if entry.seq > tail.seq)
     if not pending:
         return Settled(Outbox())
     left = Outbox(entries=pending, changes=outbox.changes)
@@ -39,7 +54,7 @@ def settle(outbox: Outbox, journal: Journal, source: SpecSource) -> Settled:
     except RunnerError as error:
         return Settled(left, (f"A deliverable's status is not written yet: {error}",))
     try:
-        journal.append(pending)
+        journal.append(pending, tail=tail, lines=lines)
     except StateError as error:
         entries_left = Outbox(entries=pending)
         return Settled(entries_left, (f"A journal entry is not written yet: {error}",))

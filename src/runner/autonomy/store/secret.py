@@ -43,7 +43,8 @@ def _read(path: Path) -> bytes:
             return key
     raise StateCorruptError(
         f"{path} is damaged.",
-        hint="Remove it; a new secret is made, and outstanding steps must be issued again.",
+        hint="Restore it. If you can't, remove it: a new one is made, and live sessions must be "
+        "reset, since nobody can tell any more who wrote them.",
     )
 
 

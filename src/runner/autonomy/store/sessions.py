@@ -1,4 +1,4 @@
-"""Session files: read, migrated, written in one piece."""
+"""Session files: sealed, read, migrated, written in one piece."""
 
 import json
 from collections.abc import Iterator
@@ -7,24 +7,33 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.autonomy.enums import SCHEMA_VERSION
-from runner.autonomy.migrations import MigrationError, migrate
+from runner.autonomy.integrity import SealBrokenError
+from runner.autonomy.migrations import Json, MigrationError, migrate
 from runner.autonomy.models import SessionState
+from runner.autonomy.store.anchors import Anchors
 from runner.autonomy.store.layout import Layout, is_session_id
+from runner.autonomy.store.sealing import Sealer
 from runner.errors import StateCorruptError, StateError
 from runner.files import write_atomic, write_error
 
 
 class SessionFiles:
-    """The session files of one workspace. Locking is the caller's business."""
+    """The session files of one workspace. Locking is the caller's business.
 
-    def __init__(self, layout: Layout) -> None:
+    A live session whose file was deleted is still one of them, and a damaged one.
+    """
+
+    def __init__(self, layout: Layout, sealer: Sealer, anchors: Anchors) -> None:
         self._layout = layout
+        self._sealer = sealer
+        self._anchors = anchors
 
     def read(self, session_id: str) -> SessionState | None:
-        """Return the session, None when there is no such file.
+        """Return the session, None when there is none.
 
         Raises:
-            StateCorruptError: the file is damaged or belongs to another session.
+            StateCorruptError: the file is damaged, belongs to another session, or was deleted
+                although the session is live; SealBrokenError when it was changed from outside.
             MigrationError: it has a schema that this program can't bring to its own.
             StateError: it can't be read.
         """
@@ -32,10 +41,15 @@ class SessionFiles:
         try:
             content = path.read_bytes()
         except FileNotFoundError:
-            return None
+            if not self._is_anchored(session_id):
+                return None
+            raise _gone(session_id, path) from None
         except OSError as error:
             raise StateError(f"{path} can't be read: {error.strerror}.") from error
-        state = parse_state(content, path)
+        opened = self._sealer.open(content)
+        if opened is None:
+            raise _unsealed(content, path)
+        state = parse_state(opened, path)
         if state.id != session_id:
             raise StateCorruptError(f"{path} holds another session, {state.id}.")
         return state
@@ -47,7 +61,8 @@ class SessionFiles:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(path, error) from error
-        write_atomic(path, state.model_dump_json(by_alias=True))
+        content = state.model_dump_json(by_alias=True).encode("utf-8", "surrogatepass")
+        write_atomic(path, self._sealer.close(content))
 
     def delete(self, session_id: str) -> None:
         """Remove the session's file, if it is there. Raises StateWriteError."""
@@ -58,15 +73,26 @@ class SessionFiles:
             raise write_error(path, error) from error
 
     def exists(self, session_id: str) -> bool:
-        return self._layout.session(session_id).exists()
+        return self._layout.session(session_id).exists() or self._is_anchored(session_id)
 
     def ids(self) -> Iterator[str]:
         """Yield the ids of all sessions, in no particular order."""
-        if not self._layout.sessions.is_dir():
-            return
-        for path in self._layout.sessions.iterdir():
-            if path.suffix == ".json" and is_session_id(path.stem):
-                yield path.stem
+        found = set()
+        if self._layout.sessions.is_dir():
+            for path in self._layout.sessions.iterdir():
+                if path.suffix == ".json" and is_session_id(path.stem):
+                    found.add(path.stem)
+        yield from found
+        yield from (name for name, _ in self._anchors.live() if name not in found)
+
+    def has_vanished(self, session_id: str) -> bool:
+        """Whether nothing at all is left of a session, as after `git clean`."""
+        left = (self._layout.session(session_id), self._layout.journal(session_id))
+        return not any(path.exists() for path in left)
+
+    def _is_anchored(self, session_id: str) -> bool:
+        anchor = self._anchors.read(session_id)
+        return anchor is not None and anchor.live
 
 
 def parse_state(content: bytes, path: Path) -> SessionState:
@@ -78,8 +104,38 @@ def parse_state(content: bytes, path: Path) -> SessionState:
     return state if state.schema_version == SCHEMA_VERSION else _parse_slowly(content, path)
 
 
+def _gone(session_id: str, path: Path) -> StateCorruptError:
+    return StateCorruptError(
+        f"{path} was deleted, but its session is not over.",
+        hint="Restore it, make it anew with runner session resume --force, or give it up: "
+        f"runner session reset --session-id {session_id}",
+    )
+
+
+def _unsealed(content: bytes, path: Path) -> Exception:
+    """Return what is wrong with a file whose seal is missing or does not fit."""
+    try:
+        _document(content, path)
+    except (StateCorruptError, MigrationError) as error:
+        return error
+    return SealBrokenError(
+        f"{path} was changed from outside, or comes from another place, user or machine.",
+        path.stem,
+    )
+
+
 def _parse_slowly(content: bytes, path: Path) -> SessionState:
     """Find out what is wrong with a file, or bring an old one up to date."""
+    migrated = _document(content, path)
+    try:
+        return SessionState.model_validate_json(json.dumps(migrated))
+    except ValidationError as error:
+        place = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise StateCorruptError(f"{path} is damaged: {place or 'a value'} is wrong.") from error
+
+
+def _document(content: bytes, path: Path) -> Json:
+    """Return the JSON of a file in the current schema."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -87,11 +143,6 @@ def _parse_slowly(content: bytes, path: Path) -> SessionState:
     if not isinstance(document, dict):
         raise StateCorruptError(f"{path} is damaged: it is no JSON object.")
     try:
-        migrated = migrate(document)
+        return migrate(document)
     except MigrationError as error:
         raise MigrationError(f"{path}: {error.message}", hint=error.hint) from error
-    try:
-        return SessionState.model_validate_json(json.dumps(migrated))
-    except ValidationError as error:
-        place = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise StateCorruptError(f"{path} is damaged: {place or 'a value'} is wrong.") from error

@@ -23,9 +23,7 @@ def control_plane(workspace: Path) -> ControlPlane:
     except PrerequisiteError as error:
         hint = "Give the project's folder with --workspace."
         raise UsageError(error.message, hint=hint) from error
-    return open_control_plane(
-        project, surface="cli", environ=os.environ, interactive=sys.stdout.isatty()
-    )
+    return _open(project)
 
 
 def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
@@ -35,9 +33,15 @@ def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
         StateError: the folder of sessions can't be read.
     """
     try:
-        return Listing(ControlPlane(project).core).latest(spec_id)
+        return Listing(_open(project).core).latest(spec_id)
     except OSError as error:
         raise StateError(
             f"The sessions can't be read: {error.strerror}.",
             hint=f"Make {error.filename} readable.",
         ) from error
+
+
+def _open(project: Path) -> ControlPlane:
+    return open_control_plane(
+        project, surface="cli", environ=os.environ, interactive=sys.stdout.isatty()
+    )

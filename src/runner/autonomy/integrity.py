@@ -1,0 +1,32 @@
+"""What it means that stored state was tampered with: two errors that nothing recovers from.
+
+Both are kinds of a damaged session, so that everything which fails closed for that does so here,
+but with codes of their own, and `resume --force` makes nothing anew of them: only `reset` does.
+"""
+
+from runner.errors import StateCorruptError
+
+_HINT = (
+    "Find out who changed it. Then remove the session and start a new one: runner session reset "
+    "--session-id {session_id}. The deliverables keep their status; gates are reviewed again."
+)
+
+
+class IntegrityError(StateCorruptError):
+    """The stored session is not what this control plane wrote last.
+
+    Args:
+        message: one sentence that says what does not fit.
+        session_id: the session, for the hint.
+    """
+
+    def __init__(self, message: str, session_id: str) -> None:
+        super().__init__(message, hint=_HINT.format(session_id=session_id))
+
+
+class SealBrokenError(IntegrityError):
+    """The session's file lost its seal, or the seal does not fit (GATE_INTEGRITY_CHECKSUM)."""
+
+
+class AuditError(IntegrityError):
+    """A well-sealed session does not fit its gates' evidence or its past (GATE_AUDIT_FAILURE)."""

@@ -1,0 +1,132 @@
+"""What a session leaves beside its state: reviews for people, receipts for audits (CONTRACT §4).
+
+State holds what decides. These files are for reading, and for comparing with the hashes that the
+state and the journal hold.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from runner.autonomy.models import GateEvidence, GateFinding
+from runner.autonomy.store.layout import Layout, check_session_id
+from runner.errors import StateWriteError
+from runner.files import write_atomic, write_error
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_MAX_NAME = 60
+
+
+class Documents:
+    """The reviews and receipts of one workspace.
+
+    Args:
+        layout: the workspace's files.
+        workspace: paths inside it are given relative to it.
+    """
+
+    def __init__(self, layout: Layout, workspace: Path) -> None:
+        self._reviews = layout.root / "reviews"
+        self._receipts = layout.root / "receipts"
+        self._workspace = workspace
+
+    def review_path(self, session_id: str, phase_id: str, gate_attempt_id: str) -> str:
+        """Return where a review stands, relative to the workspace where it is inside."""
+        path = self._review(session_id, phase_id, gate_attempt_id)
+        inside = path.is_relative_to(self._workspace)
+        return (path.relative_to(self._workspace) if inside else path).as_posix()
+
+    def write_review(self, evidence: GateEvidence, source: str | None = None) -> None:
+        """Write a review as Markdown. Raises StateWriteError.
+
+        Args:
+            evidence: the review.
+            source: where the reviewer's own account stands, as the reviewer said.
+        """
+        path = self._review(evidence.session_id, evidence.phase_id, evidence.gate_attempt_id)
+        _write(path, _markdown(evidence, source))
+
+    def write_receipt(self, session_id: str, step_id: str, content: str) -> None:
+        """Keep an accepted receipt, byte for byte as it was hashed. Raises StateWriteError."""
+        _write(self._receipt(session_id, step_id), content)
+
+    def receipt_hashes(self, session_id: str) -> Iterator[str]:
+        """Yield the hashes of the session's receipts as they are now. Raises OSError."""
+        for path in sorted(self._receipts.glob(f"{check_session_id(session_id)}-*.json")):
+            yield "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def forget(self, session_id: str) -> None:
+        """Remove what a session left. Raises OSError."""
+        for folder in (self._reviews, self._receipts):
+            for path in list(folder.glob(f"{check_session_id(session_id)}-*")):
+                path.unlink(missing_ok=True)
+
+    def _review(self, session_id: str, phase_id: str, gate_attempt_id: str) -> Path:
+        name = f"{check_session_id(session_id)}-{file_part(phase_id)}-{file_part(gate_attempt_id)}"
+        return self._reviews / f"{name}.md"
+
+    def _receipt(self, session_id: str, step_id: str) -> Path:
+        return self._receipts / f"{check_session_id(session_id)}-{file_part(step_id)}.json"
+
+
+def file_part(text: str) -> str:
+    """Return a text that is safe in a file's name; different texts stay different."""
+    safe = _UNSAFE.sub("_", text)
+    if safe == text and 0 < len(text) <= _MAX_NAME:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{safe[:_MAX_NAME]}-{digest}"
+
+
+def _markdown(evidence: GateEvidence, source: str | None) -> str:
+    facts = (
+        f"- session: `{evidence.session_id}`",
+        f"- step: `{evidence.step_id}`",
+        f"- attempt: `{evidence.gate_attempt_id}`",
+        f"- made: {evidence.issued_at.isoformat()}",
+        f"- counts until: {evidence.expires_at.isoformat()}",
+    )
+    title = f"# Review of {_line(evidence.phase_id)}: {evidence.verdict}"
+    parts = [title, "\n".join(facts)]
+    if source:
+        parts.append(f"The reviewer's own account: {_line(source)}")
+    if evidence.summary:
+        parts.append(_text(evidence.summary))
+    parts += ["## Findings", *_findings(evidence.findings)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _findings(findings: Sequence[GateFinding]) -> Iterator[str]:
+    if not findings:
+        yield "None."
+    for number, finding in enumerate(findings, 1):
+        yield f"### {number}. {_line(finding.severity)}: {_line(finding.title)}"
+        places = [finding.deliverable_id, finding.file]
+        named = ", ".join(f"`{_line(place)}`" for place in places if place)
+        if named:
+            yield named
+        if finding.detail:
+            yield _text(finding.detail)
+
+
+def _line(text: str) -> str:
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def _text(text: str) -> str:
+    return _CONTROL.sub(" ", text.replace("\r\n", "\n")).strip()
+
+
+def _write(path: Path, content: str) -> None:
+    if path.parent.is_symlink():
+        raise StateWriteError(
+            f"{path.parent} is a symbolic link, and runner does not write through it.",
+            hint="Replace it by a folder.",
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(path, error) from error
+    write_atomic(path, content.encode("utf-8", "replace"))
