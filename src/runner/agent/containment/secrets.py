@@ -34,6 +34,30 @@ HIDDEN_VARIABLES = (
 )  # fmt: skip
 """Taken out of the agent's environment: sockets of agents, and tokens that publish."""
 
+_AGENTS_OWN = ("ANTHROPIC_", "CLAUDE")
+_AGENTS_CLOUD = {
+    "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
+    "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "GCLOUD_", "CLOUD_ML_", "CLOUDSDK_"),
+    "CLAUDE_CODE_USE_FOUNDRY": ("AZURE_",),
+}
+_BEARER = "AWS_BEARER_TOKEN_BEDROCK"
+
+
+def without_credentials(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without what the agent signs in with.
+
+    For programs that runner starts by itself: they need no model, and run the agent's code.
+    """
+    prefixes = list(_AGENTS_OWN)
+    for switch, names in _AGENTS_CLOUD.items():
+        if environ.get(switch):
+            prefixes += names
+    return {
+        name: value
+        for name, value in environ.items()
+        if name != _BEARER and not name.startswith(tuple(prefixes))
+    }
+
 
 def secret_paths(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the credential files and folders in `home` that exist, links resolved.
