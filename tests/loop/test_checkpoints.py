@@ -515,15 +515,17 @@ def test_a_torn_line_hides_no_other(repository: Path) -> None:
 
 
 def test_git_can_be_used_at_the_same_time(repository: Path) -> None:
+    def commit_often() -> None:
+        for number in range(15):
+            write(repository, **{f"theirs{number}": "x"})
+            git(repository, "add", f"theirs{number}")
+            git(repository, "commit", "-q", "-m", "meanwhile")
+
     with ThreadPoolExecutor() as pool:
-        words = ("commit", "-q", "--allow-empty", "-m", "meanwhile")
-        commits = [pool.submit(git, repository, *words) for _ in range(1)]
+        commits = pool.submit(commit_often)
         for number in range(10):
-            commits.append(pool.submit(git, repository, "add", "-A", check=False))
-            write(repository, **{f"file{number}": "x"})
             record(repository, f"step_{number}")
-        for done in commits:
-            done.result()
+        commits.result()
     assert len(Ledger(repository).entries()) == 10
     git(repository, "fsck", "--strict")
 

@@ -6,15 +6,16 @@ repository's configuration is obeyed.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.loop.ledger import PHASE, STASH, STEP, Checkpoint, Ledger
+from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
 from runner.loop.repository import Repository, find_repository
 from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
-from runner.loop.snapshot import MAX_FILE_BYTES, Snapshot, take_snapshot
+from runner.loop.snapshot import take_snapshot
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -99,42 +100,47 @@ def keep(
     at: datetime,
     phase_id: str | None = None,
     summary: str = "",
-    max_file_bytes: int | None = MAX_FILE_BYTES,
-    also: Iterable[bytes] = (),
 ) -> Checkpoint:
-    """Keep the work tree as it is now: objects first, then the reference, then the ledger.
+    """Keep the work tree as it is now.
 
     Raises:
         GitError: git could not do it.
         StateWriteError: the ledger could not be written.
     """
     ledger.prepare()
-    snapshot = take_snapshot(git, ledger.index, max_file_bytes=max_file_bytes, also=also)
+    snapshot = take_snapshot(git, ledger.index)
     title = _UNPRINTABLE.sub(" ", summary).strip()[:_MAX_SUMMARY]
-    message = f"runner: {title or name}\n\n{kind}: {_UNPRINTABLE.sub(' ', name)}\n"
-    commit = _commit(git, snapshot, message, at)
-    ref = f"refs/runner/{_ref_part(scope)}/{_ref_name(kind, name)}"
-    git.references("update-ref", ref, commit)
     checkpoint = Checkpoint(
         kind=kind,
         name=name,
         scope=scope,
-        commit=commit,
+        commit="",
         tree=snapshot.tree,
-        ref=ref,
+        ref=f"refs/runner/{_ref_part(scope)}/{_ref_name(kind, name)}",
         at=at.isoformat(timespec="seconds"),
         phase_id=phase_id,
         summary=title,
         nested=snapshot.nested,
         left_out=snapshot.left_out,
     )
-    ledger.add(checkpoint)
-    return checkpoint
+    return write_down(git, ledger, checkpoint)
 
 
-def stash_name(at: datetime) -> str:
-    """Return the name of a stash made at a time, e.g. `stash-20261122T011342Z`."""
-    return f"{STASH}-{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+def write_down(git: ShadowGit, ledger: Ledger, checkpoint: Checkpoint) -> Checkpoint:
+    """Give a tree its commit, then the reference, then its place in the ledger.
+
+    Returns the checkpoint with the commit.
+
+    Raises:
+        GitError: git could not do it.
+        StateWriteError: the ledger could not be written.
+    """
+    name = _UNPRINTABLE.sub(" ", checkpoint.name)
+    message = f"runner: {checkpoint.summary or name}\n\n{checkpoint.kind}: {name}\n"
+    made = replace(checkpoint, commit=_commit(git, checkpoint, message))
+    git.references("update-ref", made.ref, made.commit)
+    ledger.add(made)
+    return made
 
 
 def repository_of(project_dir: Path) -> Repository:
@@ -145,19 +151,20 @@ def repository_of(project_dir: Path) -> Repository:
     return found
 
 
-def _commit(git: ShadowGit, snapshot: Snapshot, message: str, at: datetime) -> str:
+def _commit(git: ShadowGit, checkpoint: Checkpoint, message: str) -> str:
     """Make the commit, on top of what is checked out where that can be told."""
     text = message.encode()
     words = ("rev-parse", "--verify", "--quiet", "HEAD")
     head = git.references(*words, accepted=(0, 1, 128))
-    stamp = f"{int(at.timestamp())} +0000"
+    tree = checkpoint.tree
+    stamp = f"{int(datetime.fromisoformat(checkpoint.at).timestamp())} +0000"
     if head:
         try:
-            parent = ("commit-tree", snapshot.tree, "-p", head)
+            parent = ("commit-tree", tree, "-p", head)
             return git.run(*parent, stdin=text, stamp=stamp).decode().strip()
         except GitError:  # HEAD names what is not there
             pass
-    return git.run("commit-tree", snapshot.tree, stdin=text, stamp=stamp).decode().strip()
+    return git.run("commit-tree", tree, stdin=text, stamp=stamp).decode().strip()
 
 
 def _ref_name(kind: str, name: str) -> str:
