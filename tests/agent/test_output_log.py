@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.agent.output_log import HEAD_BYTES, TAIL_BYTES, OutputLog, printable
+from runner.agent.output_log import HEAD_BYTES, TAIL_BYTES, OutputLog
 from runner.errors import StateWriteError
 
 
@@ -69,18 +69,3 @@ def test_a_full_disk_is_a_state_write_error(tmp_path: Path) -> None:
         os.dup2(os.open("/dev/full", os.O_WRONLY), log._file.fileno())
         with pytest.raises(StateWriteError, match="No space left"):
             log.add(b"x")
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07x", "x"),
-        ("50 %\r100 %\r\ndone", "50 %\n100 %\ndone"),
-        ("a\u202eb\x00c\x9bd", "abcd"),
-        ("\x1b", ""),
-        ("tab\tand\nline", "tab\tand\nline"),
-    ],
-)
-def test_printable_text_can_not_upset_a_terminal(text: str, shown: str) -> None:
-    assert printable(text) == shown

@@ -1,20 +1,17 @@
 """Keep the output of a command: all of it digested, its beginning and end written down."""
 
 import hashlib
-import re
 from collections import deque
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from runner.files import write_error
+from runner.loop.quoting import printable
 
 HEAD_BYTES = 256 * 1024
 TAIL_BYTES = 256 * 1024
 TEXT_CHARACTERS = 8000
-
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?", re.DOTALL)
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class OutputLog:
@@ -103,8 +100,3 @@ class OutputLog:
         _trace: TracebackType | None,
     ) -> None:
         self._file.close()
-
-
-def printable(text: str) -> str:
-    """Return text without escape sequences and what else could upset a terminal or a prompt."""
-    return _CONTROL.sub("", _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))

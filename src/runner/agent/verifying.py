@@ -26,6 +26,7 @@ from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_director
 from runner.errors import StateWriteError, UsageError
 from runner.files import write_atomic, write_error
 from runner.loop.ports import CommandResult, VerificationRun
+from runner.loop.receipts import receipts_folder
 from runner.security.decision import Decision
 from runner.security.policy import judge_command
 from runner.security.settings import PolicySettings
@@ -263,8 +264,8 @@ def _new_attempt(project_dir: Path, step_id: str) -> Path:
     """Make the folder for one more run of a step's commands; earlier ones are kept."""
     if not _STEP_ID.fullmatch(step_id):
         raise UsageError(f"{step_id[:80]!r} is no step id.", hint="Use the id that `next` gave.")
-    state = ensure_state_directory(project_dir)
-    folder = state / "autonomy" / "receipts" / step_id
+    ensure_state_directory(project_dir)
+    folder = receipts_folder(project_dir) / step_id
     if not folder.resolve().is_relative_to(project_dir.resolve() / STATE_DIRECTORY):
         raise StateWriteError(
             f"{folder} leads out of the project.", hint="Replace the symbolic link by a folder."
