@@ -29,6 +29,7 @@ from runner.agent.verifying import SandboxedVerifier, judge_verification, make_v
 from runner.autonomy.inputs import Receipt
 from runner.errors import StateWriteError, UsageError
 from runner.loop.ports import CommandResult, VerificationRun
+from runner.loop.receipts import latest_run
 from runner.security.decision import Decision
 from runner.security.settings import PolicySettings
 
@@ -373,3 +374,15 @@ async def test_the_network_is_open_or_closed_as_for_the_agent(
         with contained(request) as containment:
             run = await _contained(project, containment, f'{PYTHON} -c "{command}"')
     assert run.results[0].exit_code == expected
+
+
+async def test_a_reviewer_can_be_shown_what_was_kept(make: Make, project: Path) -> None:
+    await make().run(STEP, issued("echo old; exit 3"))
+    await make().run(STEP, issued("echo first; exit 3", "echo second"))
+    found = latest_run(project, ["echo second"], output_characters=100)
+    assert found is not None
+    assert (found.step_id, found.attempt) == (STEP, 2)
+    assert [(r.command, r.exit_code, r.output) for r in found.results] == [
+        ("echo first; exit 3", 3, "first"),
+        ("echo second", 0, "second"),
+    ]
