@@ -248,6 +248,37 @@ async def test_cancelling_ends_the_command_and_all_it_started(make: Make, mark: 
     assert marked(mark) == []
 
 
+RUNNER = """
+import sys
+from pathlib import Path
+import anyio
+from runner.agent.verifying import SandboxedVerifier
+from runner.security.decision import Decision
+verifier = SandboxedVerifier(
+    Path(sys.argv[1]), judge=lambda _: Decision.allow("test"), wrap=lambda command: command
+)
+anyio.run(verifier.run, "step_1", [{"command": sys.argv[2], "command_hash": "0" * 64}])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+async def test_when_the_runner_dies_the_command_and_all_it_started_die(
+    project: Path, mark: str, number: signal.Signals
+) -> None:
+    command = f"trap '' TERM INT; {PYTHON} -c '{DAEMON}'; while :; do sleep 1; done"
+    environ = {**os.environ, MARK: mark, "TMPDIR": tempfile.gettempdir()}
+    runner = await anyio.open_process(
+        [PYTHON, "-c", RUNNER, str(project), command], env=environ, stdout=None, stderr=None
+    )
+    async with runner:
+        await anyio.to_thread.run_sync(
+            lambda: wait_until(lambda: len(marked(mark)) > 5, "it did not start")
+        )
+        runner.send_signal(number)
+        await runner.wait()
+        await anyio.to_thread.run_sync(lambda: wait_until(lambda: not marked(mark), "it lives"))
+
+
 async def test_a_cancelled_run_leaves_no_receipt(make: Make, project: Path) -> None:
     with anyio.move_on_after(0.3):
         await one(make(), "sleep 600")

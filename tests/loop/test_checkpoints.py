@@ -1,8 +1,12 @@
 """Checkpoints in real repositories: what is kept, what stays untouched, what is never obeyed."""
 
+import contextlib
 import os
+import signal
 import stat
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -330,6 +334,47 @@ def test_a_lock_that_a_killed_git_left_is_no_obstacle(repository: Path) -> None:
     (repository / ".git" / "index.lock").touch()
     write(repository, app_dot_py="two\n")
     assert content(repository, record(repository).commit, "app.py") == b"two\n"
+
+
+def test_a_lock_on_the_reference_is_no_obstacle(repository: Path) -> None:
+    kept = record(repository)
+    (repository / ".git" / f"{kept.ref}.lock").touch()
+    write(repository, app_dot_py="two\n")
+    assert content(repository, record(repository).commit, "app.py") == b"two\n"
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from runner.loop.checkpoints import GitCheckpoints
+project = Path(sys.argv[1])
+print("ready", flush=True)
+for number in range(10_000):
+    (project / f"file{number % 50}").write_text(str(number))
+    GitCheckpoints(project, "auto_killed", warn=print).record(f"step_{number % 3}", None, "x")
+"""
+
+
+def test_being_killed_at_any_moment_leaves_everything_usable(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    for number in range(8):
+        words = [sys.executable, "-c", KILLED, str(repository)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"ready\n"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(0.05 + number * 0.07)
+            os.killpg(child.pid, signal.SIGKILL)
+        kept = record(repository)
+        assert f"refs/runner/{SCOPE}/step_A" == kept.ref
+    git(repository, "fsck", "--strict")
+    for entry in Ledger(repository).entries():
+        assert git(repository, "cat-file", "-t", entry.commit) == "commit\n"
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_a_damaged_index_is_made_anew(repository: Path) -> None:

@@ -138,7 +138,13 @@ def write_down(git: ShadowGit, ledger: Ledger, checkpoint: Checkpoint) -> Checkp
     name = _UNPRINTABLE.sub(" ", checkpoint.name)
     message = f"runner: {checkpoint.summary or name}\n\n{checkpoint.kind}: {name}\n"
     made = replace(checkpoint, commit=_commit(git, checkpoint, message))
-    git.references("update-ref", made.ref, made.commit)
+    try:
+        git.references("update-ref", made.ref, made.commit)
+    except GitError:
+        # A killed git leaves its lock. Nobody else writes these references while the run lock
+        # is held.
+        (git.repository.common / f"{made.ref}.lock").unlink(missing_ok=True)
+        git.references("update-ref", made.ref, made.commit)
     ledger.add(made)
     return made
 

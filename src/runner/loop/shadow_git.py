@@ -14,13 +14,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import StateError
 from runner.loop.repository import Repository
 
+_PREFIX = "runner-git-"
 _SECONDS = 300.0
 _MAX_EXCLUDE_BYTES = 1024 * 1024
 _IDENTITY = ("runner", "runner@localhost")
@@ -139,12 +140,33 @@ def shadow_git(repository: Repository, *, work_tree: Path | None = None) -> Iter
     if program is None:
         raise GitError("git was not found.", hint="Install it.")
     try:
-        with tempfile.TemporaryDirectory(prefix="runner-git-") as name:
+        _sweep()
+        with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-") as name:
             git = ShadowGit(repository, program, Path(name), work_tree or repository.top)
             _furnish(git)
             yield git
     except OSError as error:
         raise GitError(f"git can't be prepared: {error.strerror or error}.") from error
+
+
+def _sweep() -> None:
+    """Remove the stand-ins of runners that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        with suppress(OSError):
+            ours = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+            if ours and owner.isdecimal() and not _is_running(int(owner)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _furnish(git: ShadowGit) -> None:
