@@ -25,7 +25,12 @@ from tests.agent.processes import (
 
 from runner.agent.containment.probe import Request, contained
 from runner.agent.containment.status import Containment
-from runner.agent.verifying import SandboxedVerifier, judge_verification, make_verifier
+from runner.agent.verifying import (
+    SandboxedVerifier,
+    judge_verification,
+    make_verifier,
+    verification_problem,
+)
 from runner.autonomy.inputs import Receipt
 from runner.errors import StateWriteError, UsageError
 from runner.loop.ports import CommandResult, VerificationRun
@@ -159,6 +164,15 @@ async def test_the_policy_is_that_of_an_implementing_agent(
 ) -> None:
     verifier = make(judge=lambda text: judge_verification(text, project))
     assert (await one(verifier, command)).exit_code == 126
+
+
+@pytest.mark.parametrize(
+    ("command", "denied"), [("python3 -m pytest -q", False), ("git push", True)]
+)
+async def test_it_can_be_known_before_whether_a_command_is_run(
+    project: Path, command: str, denied: bool
+) -> None:
+    assert (verification_problem(command, project) is not None) is denied
 
 
 async def test_a_program_that_does_not_exist_has_the_shells_exit_code(make: Make) -> None:

@@ -177,6 +177,24 @@ def test_what_the_user_ignores_everywhere_is_not_kept(repository: Path, tmp_path
     assert {"x.swp", "x.bak"}.isdisjoint(files(repository, record(repository).commit))
 
 
+def test_an_index_that_can_not_be_read_hides_nothing(repository: Path) -> None:
+    (repository / ".git" / "index").write_bytes(b"DIRC nonsense")
+    assert {"app.py", "new.py", "src/lib.py"} <= set(files(repository, record(repository).commit))
+
+
+def test_a_split_index_is_no_obstacle(repository: Path) -> None:
+    git(repository, "update-index", "--split-index")
+    assert {"app.py", "new.py", "src/lib.py"} <= set(files(repository, record(repository).commit))
+
+
+def test_a_sparse_checkout_is_no_obstacle(repository: Path) -> None:
+    git(repository, "sparse-checkout", "set", "--sparse-index", "none")
+    kept = record(repository)
+    write(repository, src__hidden_dot_py="x")
+    assert "src/hidden.py" in files(repository, record(repository, "step_B").commit)
+    assert "src/lib.py" not in files(repository, kept.commit)
+
+
 def test_hidden_changes_are_kept(repository: Path) -> None:
     git(repository, "update-index", "--assume-unchanged", "app.py")
     git(repository, "update-index", "--skip-worktree", "src/lib.py")

@@ -171,6 +171,25 @@ def test_a_line_that_may_weaken_a_check_is_pointed_out(repository: Path, line: s
     assert "+ harmless" not in touched
 
 
+def test_what_git_is_told_to_ignore_is_pointed_out(repository: Path) -> None:
+    begin(repository)
+    with (repository / ".gitignore").open("a") as file:
+        file.write("hidden.py\n")
+    write(repository, hidden_dot_py="x")
+    touched = section(brief(repository), "Tests, checks and build files")
+    assert "  + hidden.py" in touched
+
+
+def test_many_files_that_can_not_be_shown_are_cut_too(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(review_brief, "_PATCH_CHARACTERS", 300)
+    begin(repository)
+    for number in range(20):
+        write(repository, **{f"blob{number}": b"\0\1"})
+    assert "more files are left out here" in section(brief(repository), "The diff")
+
+
 def test_when_no_check_was_touched_it_says_so(repository: Path) -> None:
     begin(repository)
     write(repository, app_dot_py="two\n")

@@ -249,6 +249,14 @@ def judge_verification(
     return judge_command(command, command="run", project_dir=project_dir, settings=settings)
 
 
+def verification_problem(
+    command: str, project_dir: str | Path, settings: PolicySettings | None = None
+) -> str | None:
+    """Return why a verification command would not be run, None when it would."""
+    decision = judge_verification(command, project_dir, settings)
+    return None if decision.allowed else decision.reason
+
+
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     kept = {k: v for k, v in without_credentials(environ).items() if k not in _RUN_BY_BASH}
     return {**kept, **_FIXED}

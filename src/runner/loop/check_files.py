@@ -23,7 +23,7 @@ _NAMES = re.compile(
     | Cargo\.toml | clippy\.toml | \.golangci\..* | go\.mod | build\.gradle.* | pom\.xml
     | CMakeLists\.txt | phpunit.*\.xml.* | phpstan.* | composer\.json
     | \.gitlab-ci\.yml | Jenkinsfile | azure-pipelines.* | \.travis\.yml | bitbucket-pipelines\.yml
-    | \.pre-commit-config\.yaml | \.?codecov\.yml | sonar-project\.properties | \.gitattributes
+    | \.pre-commit-config\.yaml | \.?codecov\.yml | sonar-project\.properties | \.gitattributes | \.gitignore
     """,
     re.VERBOSE,
 )

@@ -5,7 +5,7 @@ fenced as data, cut to a size, and what the runner itself says stands outside th
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from runner.deliverables.model import Deliverable, StatusFile
 from runner.errors import RunnerError
@@ -21,6 +21,7 @@ _OUTPUT_CHARACTERS = 3000
 _PATCH_CHARACTERS = 100_000
 _FILE_CHARACTERS = 16_000
 _LISTED_FILES = 200
+_LISTED_RESULTS = 30
 _REMOVED_LINES = 60
 _WEAKENING_LINES = 20
 _LINE_CHARACTERS = 300
@@ -138,9 +139,11 @@ def _verification(run: KeptRun | None, commands: Sequence[str]) -> Iterator[str]
         return
     outcome = "all of them ended with 0" if run.passed else "NOT all of them ended with 0"
     yield f"Run {run.attempt} of {inline(run.step_id)}, at {inline(run.at)}: {outcome}."
-    for result in run.results:
+    for result in run.results[:_LISTED_RESULTS]:
         yield f"Exit code {result.exit_code}, end of the output:"
         yield fenced(f"$ {result.command}\n{result.output}", "output")
+    if len(run.results) > _LISTED_RESULTS:
+        yield f"And {len(run.results) - _LISTED_RESULTS} more commands."
 
 
 def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
@@ -212,7 +215,8 @@ def _suspects(file: ChangedFile, patch: str) -> Iterator[str]:
         yield from (f"  - {_one_line(line)}" for line in removed[:_REMOVED_LINES])
     if len(removed) > _REMOVED_LINES:
         yield f"  and {len(removed) - _REMOVED_LINES} more"
-    suspect = [line for line in added_lines(patch) if may_weaken(line)]
+    hides = PurePosixPath(file.path).name == ".gitignore"  # also from checkpoints and this diff
+    suspect = [line for line in added_lines(patch) if hides or may_weaken(line)]
     if suspect:
         yield "  Put in, and of a kind that can weaken a check:"
         yield from (f"  + {_one_line(line)}" for line in suspect[:_WEAKENING_LINES])
@@ -226,12 +230,10 @@ def _patches(diff: PhaseDiff, files: tuple[ChangedFile, ...]) -> Iterator[str]:
         if room <= 0:
             yield f"{len(files) - number} more files are left out here; look at them yourself."
             return
-        if patch:
-            text = shortened(patch, min(room, _FILE_CHARACTERS))
-            room -= len(text)
-            yield fenced(text, "diff")
-        else:
-            yield fenced(f"{_stat_line(file)}: binary or very large; look at it yourself", "diff")
+        text = shortened(patch, min(room, _FILE_CHARACTERS))
+        text = text or f"{_stat_line(file)}: binary or very large; look at it yourself"
+        room -= len(text)
+        yield fenced(text, "diff")
 
 
 def _one_line(text: str) -> str:

@@ -65,7 +65,7 @@ def take_snapshot(
         _fill(git, index, sorted_out.taken)
     return Snapshot(
         _write_tree(git, index, empty=not sorted_out.taken),
-        tuple(sorted(os.fsdecode(path.rstrip(b"/")) for path in sorted_out.nested)),
+        tuple(sorted({os.fsdecode(path.rstrip(b"/")) for path in sorted_out.nested})),
         tuple(sorted(os.fsdecode(path) for path in sorted_out.left_out)),
     )
 
@@ -76,12 +76,16 @@ def names(output: bytes) -> set[bytes]:
 
 
 def _listed(git: ShadowGit) -> set[bytes]:
-    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    """Return what could be in the tree: all that is not ignored, and what is tracked anyway.
+
+    The repository's index only adds to it: an agent can write it, and hide nothing that way.
+    """
+    there = git.run("ls-files", "-z", "--others", "--exclude-standard")
     try:
-        found = git.run(*words, index=git.repository.index)
-    except GitError:  # an index that only the repository's own configuration explains
-        found = git.run(*words)
-    return names(found) | set(_ALWAYS)
+        tracked = git.run("ls-files", "-z", "--cached", index=git.repository.index)
+    except GitError:  # an index that only the repository's own folder explains
+        tracked = b""
+    return names(there) | names(tracked) | set(_ALWAYS)
 
 
 @dataclass(slots=True)
