@@ -35,7 +35,7 @@ def test_nothing_closes_a_fence_but_its_end(text: str) -> None:
 def test_inline_text_is_one_harmless_line(text: str) -> None:
     line = inline(text)
     assert not re.search(r"[\n\r\x1b\u2028]", line)
-    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_<\[|]", line)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*<\[|]", line)
 
 
 def test_long_text_is_cut_and_says_so() -> None:
@@ -43,3 +43,10 @@ def test_long_text_is_cut_and_says_so() -> None:
     assert end_of("abcdef", 4) == "[runner: 2 earlier characters are left out]\ncdef"
     assert shortened("abc", 3) == end_of("abc", 3) == "abc"
     assert inline("x" * 20, 5) == "xxxx…"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("step_01J", "step_01J"), ("_x_", r"\_x\_"), ("__init__", r"\_\_init\_\_")]
+)
+def test_ids_stay_readable(text: str, shown: str) -> None:
+    assert inline(text) == shown

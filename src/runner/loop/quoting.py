@@ -5,7 +5,8 @@ import re
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _TILDES = re.compile(r"~{3,}")
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+# An underscore inside a word, as in ids, is no markup.
+_SPECIAL = re.compile(r"([\\`*{}\[\]<>#|~!&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _BREAKS = re.compile(r"[\n\u2028\u2029]+")
 
 
