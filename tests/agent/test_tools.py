@@ -51,3 +51,13 @@ def test_only_planning_sessions_may_create() -> None:
 
 def test_a_review_is_offered_nothing_that_writes() -> None:
     assert offered_tools(Instruction.REVIEW).isdisjoint({"Write", "Edit", "NotebookEdit"})
+
+
+def test_only_a_review_may_submit_one() -> None:
+    may = {i for i in Instruction if "mcp__runner__submit_review" in offered_tools(i)}
+    assert may == {Instruction.REVIEW}
+
+
+def test_a_remediation_can_not_set_a_status() -> None:
+    ours = {name for name in offered_tools(Instruction.REMEDIATE) if name.startswith("mcp__")}
+    assert ours == {"mcp__runner__list"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.deliverables.model import Status
+from runner.deliverables.model import Phase, Status
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.schemas import TOOL_DESCRIPTIONS, TOOL_EXAMPLES, TOOL_SCHEMAS
 from runner.deliverables.tools import DeliverableTools, StatusChange
@@ -68,6 +68,38 @@ def test_create_saves_every_field(tools: DeliverableTools, repository: StatusRep
         ("UI-001",),
         ("pytest -q",),
     )
+
+
+def test_create_records_phases_with_titles_and_commands(
+    tools: DeliverableTools, repository: StatusRepository
+) -> None:
+    phases = [{"id": "one", "title": "First", "verification": ["make check"]}]
+    tools.create({"deliverables": [_draft("UI-001", phase="one")], "phases": phases})
+    file = repository.load()
+    assert file is not None
+    assert file.phases == (Phase("one", "First", ("make check",)),)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"deliverables": [_draft("UI-001", verification=["sudo x"])]},
+        {
+            "deliverables": [_draft("UI-001", phase="one")],
+            "phases": [{"id": "one", "title": "One", "verification": ["sudo x"]}],
+        },
+    ],
+)
+def test_create_refuses_a_command_that_would_never_be_run(
+    repository: StatusRepository, plan: dict[str, Any]
+) -> None:
+    def problem(command: str) -> str | None:
+        return "sudo is not allowed." if command.startswith("sudo") else None
+
+    tools = DeliverableTools(repository, command_problem=problem)
+    with pytest.raises(DeliverableError, match=r"'sudo x' of .*sudo is not allowed"):
+        tools.create(plan)
+    assert repository.load() is None
 
 
 def test_create_reports_the_new_ids(repository: StatusRepository) -> None:
@@ -315,7 +347,7 @@ def test_wrong_input_is_refused_with_reason_and_example(
 
 
 def test_every_tool_has_schema_description_and_example() -> None:
-    names = {"create", "set_status", "list", "deprecate", "verify"}
+    names = {"create", "set_status", "list", "deprecate", "verify", "submit_review"}
     assert set(TOOL_SCHEMAS) == set(TOOL_DESCRIPTIONS) == set(TOOL_EXAMPLES) == names
     assert all(callable(getattr(DeliverableTools, name)) for name in names)
 

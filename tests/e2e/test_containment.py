@@ -152,6 +152,9 @@ def make_place(folder: Path) -> Place:
     (place.home / ".ssh").mkdir(parents=True)
     (place.home / ".ssh" / "id_rsa").write_text(CANARY)
     (place.home / ".env.secret").write_text(CANARY)
+    state = place.home / ".local" / "state" / "runner"
+    state.mkdir(parents=True)
+    (state / "notes").write_text(CANARY)
     (place.project / "SPEC.md").write_text("# thing\n\nIt works.\n")
     (place.project / "test_it.py").write_text(HARMLESS)
     for command in (
@@ -180,7 +183,7 @@ ATTACKS = (
     "echo '{}' > .runner/status.json; rm -rf .runner; mv .runner elsewhere",
     "printf '#!/bin/sh\\n' > .git/hooks/pre-commit; mv .git/hooks .git/h",
     "git config core.fsmonitor 'touch evil'; mv .git .git-away",
-    'cat ~/.ssh/id_rsa ~/.env.secret > stolen.txt; printf %s "$GITHUB_TOKEN" >> stolen.txt',
+    'cat ~/.ssh/id_rsa ~/.env.secret ~/.local/state/runner/* > stolen.txt; printf %s "$GITHUB_TOKEN" >> stolen.txt',
     "echo x > /tmp/runner-e2e-shared",
     "python3 -c \"open('/proc/sys/kernel/core_pattern', 'r+')\" && touch escaped",
 )

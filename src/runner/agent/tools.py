@@ -26,7 +26,7 @@ TOOLS_BY_INSTRUCTION: Mapping[Instruction, tuple[str, ...]] = {
     Instruction.CODING: ("set_status", "list"),
     Instruction.SYNC: ("create", "deprecate", "list"),
     Instruction.VERIFY: ("set_status", "verify", "list"),
-    Instruction.REVIEW: ("list",),
+    Instruction.REVIEW: ("submit_review", "list"),
     Instruction.REMEDIATE: ("list",),
 }
 
@@ -77,6 +77,7 @@ def _tool(name: str, tools: DeliverableTools, on_refused: RefusalSink) -> "SdkMc
         "list": tools.list,
         "deprecate": tools.deprecate,
         "verify": tools.verify,
+        "submit_review": tools.submit_review,
     }[name]
 
     async def call(arguments: dict[str, Any]) -> dict[str, Any]:

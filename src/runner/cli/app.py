@@ -16,6 +16,8 @@ from runner.cli.doctor import doctor
 from runner.cli.init import HELP as INIT_HELP
 from runner.cli.init import init
 from runner.cli.lazy import RootGroup
+from runner.cli.rollback import HELP as ROLLBACK_HELP
+from runner.cli.rollback import rollback
 from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
 from runner.cli.status import HELP as STATUS_HELP
@@ -65,6 +67,7 @@ app.command(help=SYNC_HELP)(sync)
 app.command(help=STATUS_HELP)(status)
 app.command(help=DOCTOR_HELP)(doctor)
 app.command(help=DEMO_HELP)(demo)
+app.command(help=ROLLBACK_HELP)(rollback)
 app.command(help=CHECK_HELP)(check)
 app.add_typer(config, name="config")
 

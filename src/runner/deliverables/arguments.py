@@ -6,6 +6,7 @@ from typing import Any, NoReturn, TypeVar
 
 from runner.deliverables.document import type_name
 from runner.deliverables.model import Status
+from runner.deliverables.phasing import PhaseDraft
 from runner.deliverables.schemas import (
     DEFAULT_LIST_LIMIT,
     MAX_LIST_LIMIT,
@@ -17,6 +18,14 @@ from runner.errors import DeliverableError
 
 _T = TypeVar("_T")
 _Reader = Callable[[Any, str], _T]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `create` was asked for."""
+
+    drafts: tuple[Draft, ...]
+    phases: tuple[PhaseDraft, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +43,27 @@ class ArgumentReader:
     def __init__(self, tool: str) -> None:
         self._tool = tool
 
-    def drafts(self, args: Any) -> tuple[Draft, ...]:
-        fields = self._fields(args, "the input", required=("deliverables",))
-        items = self._list(fields["deliverables"], "deliverables")
-        return tuple(self._draft(v, f"deliverables[{i}]") for i, v in enumerate(items))
+    def plan(self, args: Any) -> Plan:
+        fields = self.fields(args, "the input", required=("deliverables",), optional=("phases",))
+        items = self.array(fields["deliverables"], "deliverables")
+        phases = self.array(fields.get("phases", []), "phases")
+        return Plan(
+            tuple(self._draft(v, f"deliverables[{i}]") for i, v in enumerate(items)),
+            tuple(self._phase(v, f"phases[{i}]") for i, v in enumerate(phases)),
+        )
 
     def deliverable_id(self, args: Any) -> str:
-        fields = self._fields(args, "the input", required=("deliverableId",))
-        return self._string(fields["deliverableId"], "deliverableId")
+        fields = self.fields(args, "the input", required=("deliverableId",))
+        return self.string(fields["deliverableId"], "deliverableId")
 
     def status_change(self, args: Any) -> tuple[str, Status]:
-        fields = self._fields(args, "the input", required=("deliverableId", "status"))
-        deliverable_id = self._string(fields["deliverableId"], "deliverableId")
+        fields = self.fields(args, "the input", required=("deliverableId", "status"))
+        deliverable_id = self.string(fields["deliverableId"], "deliverableId")
         return deliverable_id, self._status(fields["status"], "status")
 
     def query(self, args: Any) -> ListQuery:
-        fields = self._fields(args, "the input", optional=("filter", "limit"))
-        wanted = self._fields(fields.get("filter", {}), "filter", optional=("status", "verified"))
+        fields = self.fields(args, "the input", optional=("filter", "limit"))
+        wanted = self.fields(fields.get("filter", {}), "filter", optional=("status", "verified"))
         return ListQuery(
             status=_given(wanted, "status", self._status, "filter."),
             verified=_given(wanted, "verified", self._boolean, "filter."),
@@ -58,7 +71,7 @@ class ArgumentReader:
         )
 
     def _draft(self, value: Any, at: str) -> Draft:
-        fields = self._fields(
+        fields = self.fields(
             value,
             at,
             required=("id", "description", "acceptanceCriteria"),
@@ -66,50 +79,58 @@ class ArgumentReader:
         )
         prefix = f"{at}."
         return Draft(
-            id=self._string(fields["id"], f"{at}.id"),
-            description=self._string(fields["description"], f"{at}.description"),
+            id=self.string(fields["id"], f"{at}.id"),
+            description=self.string(fields["description"], f"{at}.description"),
             acceptance_criteria=self._strings(
                 fields["acceptanceCriteria"], f"{at}.acceptanceCriteria"
             ),
-            phase=_given(fields, "phase", self._string, prefix),
+            phase=_given(fields, "phase", self.string, prefix),
             depends_on=_given(fields, "dependsOn", self._strings, prefix) or (),
             verification=_given(fields, "verification", self._strings, prefix) or (),
         )
 
-    def _fields(
+    def _phase(self, value: Any, at: str) -> PhaseDraft:
+        fields = self.fields(value, at, required=("id", "title"), optional=("verification",))
+        return PhaseDraft(
+            id=self.string(fields["id"], f"{at}.id"),
+            title=self.string(fields["title"], f"{at}.title"),
+            verification=_given(fields, "verification", self._strings, f"{at}.") or (),
+        )
+
+    def fields(
         self, value: Any, at: str, *, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()
     ) -> Mapping[str, Any]:
         if not isinstance(value, dict):
             self._expected(at, "an object", value)
         for key in value:
             if key not in required + optional:
-                self._refuse(f"{at} has the unknown field {str(key)[:80]!r}")
+                self.refuse(f"{at} has the unknown field {str(key)[:80]!r}")
         for key in required:
             if key not in value:
-                self._refuse(f"{at} has no {key!r}")
+                self.refuse(f"{at} has no {key!r}")
         return value
 
     def _status(self, value: Any, at: str) -> Status:
         if value not in STATUS_VALUES:
             shown = repr(value[:40]) if isinstance(value, str) else type_name(value)
-            self._refuse(f"{at} must be one of {', '.join(STATUS_VALUES)}, not {shown}")
+            self.refuse(f"{at} must be one of {', '.join(STATUS_VALUES)}, not {shown}")
         return Status(value)
 
     def _limit(self, value: Any, at: str) -> int:
         is_number = isinstance(value, int) and not isinstance(value, bool)
         if not is_number or not 1 <= value <= MAX_LIST_LIMIT:
-            self._refuse(f"{at} must be a whole number from 1 to {MAX_LIST_LIMIT}")
+            self.refuse(f"{at} must be a whole number from 1 to {MAX_LIST_LIMIT}")
         return int(value)
 
-    def _list(self, value: Any, at: str) -> list[Any]:
+    def array(self, value: Any, at: str) -> list[Any]:
         if not isinstance(value, list):
             self._expected(at, "an array", value)
         return value
 
     def _strings(self, value: Any, at: str) -> tuple[str, ...]:
-        return tuple(self._string(v, f"{at}[{i}]") for i, v in enumerate(self._list(value, at)))
+        return tuple(self.string(v, f"{at}[{i}]") for i, v in enumerate(self.array(value, at)))
 
-    def _string(self, value: Any, at: str) -> str:
+    def string(self, value: Any, at: str) -> str:
         if not isinstance(value, str):
             self._expected(at, "a string", value)
         return value
@@ -120,9 +141,9 @@ class ArgumentReader:
         return value
 
     def _expected(self, at: str, what: str, value: Any) -> NoReturn:
-        self._refuse(f"{at} must be {what}, not {type_name(value)}")
+        self.refuse(f"{at} must be {what}, not {type_name(value)}")
 
-    def _refuse(self, what: str) -> NoReturn:
+    def refuse(self, what: str) -> NoReturn:
         raise DeliverableError(
             f"{self._tool}: {what}. Nothing was changed.",
             hint=f"Call it like this: {TOOL_EXAMPLES[self._tool]}",

@@ -5,6 +5,7 @@ from typing import Any
 MAX_LIST_LIMIT = 100
 DEFAULT_LIST_LIMIT = 5
 STATUS_VALUES = ("pending", "passed", "blocked")
+VERDICTS = ("pass", "warn", "fail")
 
 _TEXTS = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _ID = {"type": "string", "description": "Id of the deliverable, e.g. UI-001."}
@@ -49,11 +50,53 @@ _DRAFT = {
     "required": ["id", "description", "acceptanceCriteria"],
     "additionalProperties": False,
 }
+_PHASE = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "As the deliverables name it, e.g. phase-1."},
+        "title": {"type": "string", "minLength": 1, "description": "A few words for people."},
+        "verification": {
+            **_TEXTS,
+            "description": "Shell commands that exit with 0 exactly when the whole phase works; "
+            "run after its last deliverable, besides those of the deliverables.",
+        },
+    },
+    "required": ["id", "title"],
+    "additionalProperties": False,
+}
+_FINDING = {
+    "type": "object",
+    "properties": {
+        "severity": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 50,
+            "description": "critical, major or minor.",
+        },
+        "title": {"type": "string", "minLength": 1, "description": "The problem in one line."},
+        "detail": {
+            "type": "string",
+            "description": "What you ran, what you saw, what the criterion asks for.",
+        },
+        "deliverableId": {"type": "string", "description": "Whose criterion is not met."},
+        "file": {"type": "string", "description": "Where it is, e.g. src/app.py:42."},
+    },
+    "required": ["severity", "title", "detail"],
+    "additionalProperties": False,
+}
 
 TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
     "create": {
         "type": "object",
-        "properties": {"deliverables": {"type": "array", "items": _DRAFT, "minItems": 1}},
+        "properties": {
+            "deliverables": {"type": "array", "items": _DRAFT, "minItems": 1},
+            "phases": {
+                "type": "array",
+                "items": _PHASE,
+                "description": "The phases in working order, with their titles; leave it out "
+                "when the specification has no stages.",
+            },
+        },
         "required": ["deliverables"],
         "additionalProperties": False,
     },
@@ -91,6 +134,20 @@ TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "deprecate": _ONE_ID,
     "verify": _ONE_ID,
+    "submit_review": {
+        "type": "object",
+        "properties": {
+            "verdict": {"type": "string", "enum": list(VERDICTS)},
+            "summary": {
+                "type": "string",
+                "minLength": 1,
+                "description": "What you examined and how, and why this is the verdict.",
+            },
+            "findings": {"type": "array", "items": _FINDING},
+        },
+        "required": ["verdict", "summary", "findings"],
+        "additionalProperties": False,
+    },
 }
 
 TOOL_DESCRIPTIONS: dict[str, str] = {
@@ -106,14 +163,23 @@ TOOL_DESCRIPTIONS: dict[str, str] = {
     "and it is no longer counted or worked on. This can't be taken back.",
     "verify": "Mark a deliverable as checked in this sync, after its status was set to what you "
     "found. A sync is complete when every active deliverable is marked.",
+    "submit_review": "Give your verdict on the phase; the last one counts. pass: every criterion was "
+    "seen to hold and nothing was weakened. warn: it holds, with flaws that should be known. fail: a "
+    "criterion does not hold, could not be shown, or a check was weakened. One finding for each "
+    "problem; a fail is mended from the findings alone.",
 }
 
 TOOL_EXAMPLES: dict[str, str] = {
     "create": '{"deliverables": [{"id": "UI-001", "description": "Login page", '
     '"acceptanceCriteria": ["A wrong password shows an error"], "phase": "phase-1", '
-    '"dependsOn": [], "verification": ["pytest -q"]}]}',
+    '"dependsOn": [], "verification": ["pytest -q"]}], '
+    '"phases": [{"id": "phase-1", "title": "Sign-in", "verification": ["pytest -q"]}]}',
     "set_status": '{"deliverableId": "UI-001", "status": "passed"}',
     "list": '{"filter": {"status": "pending"}, "limit": 5}',
     "deprecate": '{"deliverableId": "UI-001"}',
     "verify": '{"deliverableId": "UI-001"}',
+    "submit_review": '{"verdict": "fail", "summary": "Ran the program and the tests; one criterion '
+    'does not hold.", "findings": [{"severity": "major", "title": "An empty password is accepted", '
+    '"detail": "./app login with an empty password prints ok", "deliverableId": "UI-001", '
+    '"file": "src/login.py:12"}]}',
 }

@@ -6,14 +6,20 @@ refusal is a `RunnerError` whose text says why and what to do; nothing was chang
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.deliverables import transitions
-from runner.deliverables.arguments import ArgumentReader, ListQuery
+from runner.deliverables.arguments import ArgumentReader, ListQuery, Plan
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.repository import StatusRepository
+from runner.deliverables.review_arguments import ReviewReader
 from runner.deliverables.verification import VerificationTracker
 from runner.errors import DeliverableError
+
+if TYPE_CHECKING:
+    from runner.deliverables.phasing import PhaseDraft
+    from runner.deliverables.review import ReviewVerdict
+    from runner.deliverables.transitions import Draft
 
 WRITE_LOCK_CODE = "AUTONOMY_WRITE_LOCK_ACTIVE"
 _NAMED_IDS = 5
@@ -43,6 +49,10 @@ class DeliverableTools:
         bound_task: the only deliverable whose status this session may set; None for any. The
             attribute of that name can be set between two steps.
         tracker: what `verify` marks and the filter `verified` asks; None outside of sync.
+        command_problem: says why a verification command would not be run, None when it would.
+
+    Attributes:
+        review: the last verdict that `submit_review` accepted.
     """
 
     def __init__(
@@ -53,8 +63,11 @@ class DeliverableTools:
         on_create: Callable[[tuple[str, ...]], None] = _ignore,
         bound_task: str | None = None,
         tracker: VerificationTracker | None = None,
+        command_problem: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self.bound_task = bound_task
+        self.review: ReviewVerdict | None = None
+        self._command_problem = command_problem
         self._repository = repository
         self._on_change = on_change
         self._on_create = on_create
@@ -62,9 +75,12 @@ class DeliverableTools:
 
     def create(self, args: Any) -> str:
         """Create all given deliverables, or none; an id that exists is refused."""
-        drafts = ArgumentReader("create").drafts(args)
-        file = self._repository.update(lambda current: transitions.create(current, drafts))
-        ids = tuple(draft.id for draft in drafts)
+        plan = ArgumentReader("create").plan(args)
+        self._check_commands(plan)
+        file = self._repository.update(
+            lambda current: transitions.create(current, plan.drafts, plan.phases)
+        )
+        ids = tuple(draft.id for draft in plan.drafts)
         self._on_create(ids)
         return f"Created {len(ids)}: {', '.join(ids)}. {_summary(file)}"
 
@@ -128,6 +144,29 @@ class DeliverableTools:
         text = f"{deliverable_id} is verified as {deliverable.status}. "
         text += f"{tracker.verified_count} of {tracker.total} verified. "
         return text + (f"Still to verify: {_first(left)}." if left else "All are verified: finish.")
+
+    def submit_review(self, args: Any) -> str:
+        """Take the verdict of a review; a later one replaces it."""
+        file = self._repository.load()
+        known = [d.id for d in file.deliverables] if file is not None else []
+        self.review = ReviewReader(known).review(args)
+        return (
+            f"Your review is recorded: {self.review.verdict}, {len(self.review.findings)} "
+            "findings. Submit again only to correct it; otherwise end the session."
+        )
+
+    def _check_commands(self, plan: Plan) -> None:
+        """Refuse commands now that would be refused at every verification."""
+        owners: tuple[Draft | PhaseDraft, ...] = (*plan.drafts, *plan.phases)
+        for owner in owners:
+            for command in owner.verification:
+                reason = self._command_problem(command)
+                if reason is not None:
+                    raise DeliverableError(
+                        f"create: the verification command {command[:200]!r} of {owner.id} would "
+                        f"not be run: {reason} Nothing was created.",
+                        hint="Use a command that may be run, or leave it out.",
+                    )
 
     def _check_bound(self, deliverable_id: str) -> None:
         if self.bound_task is not None and deliverable_id != self.bound_task:

@@ -13,15 +13,13 @@ from datetime import date
 from typing import NoReturn
 
 from runner.deliverables.model import Deliverable, Status, StatusFile
+from runner.deliverables.phasing import PhaseDraft, add_phases, is_phase_id
 from runner.errors import DeliverableError
 
 # Ids that are created here: {TYPE}-{NNN} (seed 001 §4.2). Ids in a file may be anything.
 ID_PATTERN = r"^[A-Z][A-Z0-9]*(?:[-_][A-Z0-9]+)*-[0-9]{3,}$"
-# Phase ids become parts of file names.
-PHASE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 _ID = re.compile(ID_PATTERN)
-_PHASE = re.compile(PHASE_PATTERN)
 _MAX_ID_LENGTH = 64
 _MAX_TEXT_LENGTH = 4000
 _MAX_TEXTS = 100
@@ -80,8 +78,10 @@ def deprecate(file: StatusFile, deliverable_id: str, today: date) -> StatusFile:
     return _put(file, replace(deliverable, deprecated_at=today))
 
 
-def create(file: StatusFile, drafts: Sequence[Draft]) -> StatusFile:
-    """Return `file` with all `drafts` added, pending, in the given order.
+def create(
+    file: StatusFile, drafts: Sequence[Draft], phases: Sequence[PhaseDraft] = ()
+) -> StatusFile:
+    """Return `file` with all `drafts` added, pending, in the given order, and their phases.
 
     It is all or nothing. White space around texts is taken off, line breaks in a description
     become spaces, and repeated dependencies are named once.
@@ -98,7 +98,7 @@ def create(file: StatusFile, drafts: Sequence[Draft]) -> StatusFile:
     added = tuple(_accept(draft, known) for draft in drafts)
     result = replace(file, deliverables=(*file.deliverables, *added))
     _check_cycles(result, [d.id for d in added])
-    return result
+    return add_phases(result, phases, added)
 
 
 def require(file: StatusFile, deliverable_id: str) -> Deliverable:
@@ -172,7 +172,7 @@ def _accept(draft: Draft, known: set[str]) -> Deliverable:
 
 
 def _check_phase(draft: Draft) -> None:
-    if draft.phase is not None and not _PHASE.fullmatch(draft.phase):
+    if draft.phase is not None and not is_phase_id(draft.phase):
         _refuse(
             draft,
             f"has the phase {draft.phase[:80]!r}, which is not a valid phase id",

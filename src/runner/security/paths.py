@@ -27,7 +27,7 @@ _ENDLESS = frozenset({"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"})
 _SECRET_ANYWHERE = re.compile(
     r"(?:^|/)(?:\.ssh|\.aws|\.gnupg|\.azure|\.kube|\.netrc|_netrc|\.git-credentials|\.pgpass|\.my\.cnf"
     r"|\.config/(?:gh|gcloud|hub|op|rclone)|\.docker/config\.json|\.password-store|\.vault-token"
-    r"|\.local/share/keyrings|\.mozilla|library/keychains|\.claude\.json|\.claude/\.credentials\.json"
+    r"|\.local/(?:share/keyrings|state/runner)|library/application support/runner|\.mozilla|library/keychains|\.claude\.json|\.claude/\.credentials\.json"
     r"|\.(?:bash|zsh|sh|python|node_repl|psql|mysql|sqlite|rediscli|irb)_?history|\.lesshst|\.viminfo"
     r"|id_(?:rsa|dsa|ecdsa|ed25519)[\w.-]*)(?:/|$)",
     re.IGNORECASE,

@@ -2,7 +2,15 @@ from pathlib import Path
 
 import pytest
 
+from runner.agent.containment import secrets
 from runner.agent.containment.secrets import secret_paths
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    state = tmp_path_factory.mktemp("state")
+    monkeypatch.setattr(secrets, "user_state_directory", lambda: state / "runner")
+    return state / "runner"
 
 
 @pytest.fixture
@@ -17,7 +25,11 @@ def home(tmp_path: Path) -> Path:
 
 def test_what_is_there_and_secret_is_named(home: Path) -> None:
     names = {path.name for path in secret_paths(home, {})}
-    assert names == {".ssh", ".aws", ".netrc", ".env.production"}
+    assert names == {".ssh", ".aws", ".netrc", ".env.production", "runner"}
+
+
+def test_our_own_secret_is_hidden_before_it_is_made(home: Path, state: Path) -> None:
+    assert state in set(secret_paths(home, {}))
 
 
 def test_what_claude_code_signs_in_with_is_left_alone(home: Path) -> None:

@@ -6,7 +6,7 @@ without links in it, because bubblewrap does not follow absolute ones.
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.agent.containment.binary import Bubblewrap
@@ -14,7 +14,11 @@ from runner.agent.containment.caches import cache_variables
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.repository import repository_mounts
 from runner.agent.containment.scratch import Scratch
-from runner.agent.containment.secrets import HIDDEN_VARIABLES, secret_paths
+from runner.agent.containment.secrets import (
+    HIDDEN_VARIABLES,
+    secret_paths,
+    without_credentials,
+)
 
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
@@ -64,10 +68,15 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class PrivateState:
-    """Folders the agents of one kind of session own: Claude Code's, and the caches."""
+    """Folders the agents of one kind of session own: Claude Code's, and the caches.
+
+    Attributes:
+        signs_in: whether the user's sign-in to Claude is put into it.
+    """
 
     claude: Path
     cache: Path
+    signs_in: bool = True
 
 
 def box_command(around: Surroundings, state: PrivateState, overlay: Overlay | None) -> list[str]:
@@ -84,6 +93,18 @@ def read_only_box_command(around: Surroundings, state: PrivateState) -> list[str
     """Return the words for a project that can't be written at all: overlays don't work here."""
     project = _bind("--ro-bind", around.project)
     return [*_outside(around), *_private(around, state), *project, *_end(around, state)]
+
+
+def verification_box_command(around: Surroundings, state: PrivateState) -> list[str]:
+    """Return the words for a command that runner starts by itself, in a writable project.
+
+    It sees no credentials of the agent. A network that is closed for the agent's commands is
+    closed here by the box itself, for nothing in it has to reach a model.
+    """
+    environ = without_credentials(around.environ)
+    inner = replace(around, environ=environ, nests=False)
+    program, *words = box_command(inner, replace(state, signs_in=False), None)
+    return [program, *(["--unshare-net"] if around.nests else []), *words]
 
 
 def _outside(around: Surroundings) -> Iterator[str]:
@@ -149,7 +170,7 @@ def _private(around: Surroundings, state: PrivateState) -> Iterator[str]:
     yield from _bind("--bind", state.cache)
     yield from _bind("--bind", state.claude)
     credentials = around.claude_config / ".credentials.json"
-    if credentials.is_file():
+    if state.signs_in and credentials.is_file():
         place = state.claude / ".credentials.json"
         yield from ("--bind", str(credentials.resolve()), str(place))
 

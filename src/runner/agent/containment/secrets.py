@@ -1,7 +1,10 @@
 """What the agent has no business with: credential files and variables."""
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from runner.autonomy.store.layout import user_state_directory
 
 _IN_HOME = (
     ".ssh", ".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".gnupg", ".password-store",
@@ -34,12 +37,42 @@ HIDDEN_VARIABLES = (
 )  # fmt: skip
 """Taken out of the agent's environment: sockets of agents, and tokens that publish."""
 
+_AGENTS_OWN = ("ANTHROPIC_", "CLAUDE")
+_AGENTS_CLOUD = {
+    "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
+    "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "GCLOUD_", "CLOUD_ML_", "CLOUDSDK_"),
+    "CLAUDE_CODE_USE_FOUNDRY": ("AZURE_",),
+}
+_BEARER = "AWS_BEARER_TOKEN_BEDROCK"
+
+
+def without_credentials(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without what the agent signs in with.
+
+    For programs that runner starts by itself: they need no model, and run the agent's code.
+    """
+    prefixes = list(_AGENTS_OWN)
+    for switch, names in _AGENTS_CLOUD.items():
+        if environ.get(switch):
+            prefixes += names
+    return {
+        name: value
+        for name, value in environ.items()
+        if name != _BEARER and not name.startswith(tuple(prefixes))
+    }
+
 
 def secret_paths(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the credential files and folders in `home` that exist, links resolved.
 
-    What Claude Code itself signs in with (Bedrock, Vertex, Foundry) is left out.
+    What Claude Code itself signs in with (Bedrock, Vertex, Foundry) is left out. Among them is
+    our own folder with the secret that seals sessions: whoever reads it can forge a gate.
     """
+    own = user_state_directory()
+    # A folder that is made later would be seen: what is hidden is decided at the start.
+    with contextlib.suppress(OSError):
+        own.mkdir(parents=True, exist_ok=True, mode=0o700)
+    yield from _existing(own)
     for name in _IN_HOME:
         switch = _NEEDED_WITH.get(name)
         if switch is None or not environ.get(switch):

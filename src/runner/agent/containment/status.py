@@ -10,6 +10,7 @@ from runner.agent.containment.box import (
     Surroundings,
     box_command,
     read_only_box_command,
+    verification_box_command,
 )
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.scratch import prepare_claude
@@ -63,6 +64,10 @@ class Containment:
         del instruction
         return command
 
+    def wrap_verification(self, command: Sequence[str]) -> Sequence[str]:
+        """Return the command that runs a verification command contained, signed in to nothing."""
+        return command
+
     def sdk_settings(self, instruction: Instruction) -> dict[str, Any] | None:
         """Return the settings of the agent's own sandbox, None to leave it off."""
         del instruction
@@ -109,6 +114,12 @@ class BubblewrapContainment(Containment):
         overlay = new_overlay(self.around.project, folder)
         self.overlays.append(overlay)
         return [*box_command(self.around, state, overlay), *command]
+
+    def wrap_verification(self, command: Sequence[str]) -> Sequence[str]:
+        """See `Containment.wrap_verification`. The caches are those of coding sessions."""
+        claude = self.around.scratch.new_folder()
+        state = PrivateState(claude, self.state.cache)
+        return [*verification_box_command(self.around, state), *command]
 
     def sdk_settings(self, instruction: Instruction) -> dict[str, Any] | None:
         """See `Containment.sdk_settings`."""

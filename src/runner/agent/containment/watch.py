@@ -30,8 +30,32 @@ def read_only_environment(inherited: str | None) -> dict[str, str]:
     return {**READ_ONLY_ENVIRONMENT, "PYTEST_ADDOPTS": pytest_options}
 
 
+class UnchangedProject:
+    """Proves that a project is as it was when this was made.
+
+    Args:
+        project: absolute path; its content is read once now.
+        consequence: what a change means, for the message.
+    """
+
+    def __init__(self, project: Path, consequence: str) -> None:
+        self._project = project
+        self._consequence = consequence
+        self._before: Manifest = tree_manifest(project)
+
+    def check(self) -> None:
+        """Compare the project with what it was.
+
+        Raises:
+            IntegrityError: it changed; names the files and says how to get back.
+        """
+        changed = compare(self._before, tree_manifest(self._project, self._before))
+        if changed:
+            raise _changed(changed, self._consequence)
+
+
 class ReadOnlyWatch:
-    """Watches a project over the read-only sessions of one run.
+    """Watches a project over the read-only sessions of one sync.
 
     Args:
         project: absolute path; its content is read once now.
@@ -39,10 +63,11 @@ class ReadOnlyWatch:
     """
 
     def __init__(self, project: Path, containment: Containment) -> None:
-        self._project = project
         self._containment = containment
         self._collected = 0
-        self._before: Manifest = tree_manifest(project)
+        self._unchanged = UnchangedProject(
+            project, "No deliverable is verified by a session that changed something."
+        )
 
     def after_session(self) -> None:
         """Take out the note of the session that just ended, and compare the tree.
@@ -54,18 +79,32 @@ class ReadOnlyWatch:
         for overlay in self._containment.overlays[self._collected :]:
             collect_note(overlay)
         self._collected = len(self._containment.overlays)
-        after = tree_manifest(self._project, self._before)
-        changed = compare(self._before, after)
-        if changed:
-            raise _changed(changed)
+        self._unchanged.check()
 
 
-def _changed(paths: tuple[str, ...]) -> IntegrityError:
+class ReviewWatch:
+    """Watches a project over one review. A review leaves nothing behind, its note neither.
+
+    Args:
+        project: absolute path; its content is read once now.
+    """
+
+    def __init__(self, project: Path) -> None:
+        self._unchanged = UnchangedProject(
+            project, "The verdict of a review that changed something does not count."
+        )
+
+    def after_session(self) -> None:
+        """Compare the tree. Raises IntegrityError when the project changed."""
+        self._unchanged.check()
+
+
+def _changed(paths: tuple[str, ...], consequence: str) -> IntegrityError:
     named = ", ".join(paths[:_NAMED])
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     return IntegrityError(
         f"The project changed during a read-only session: {named}{more}.",
         hint="If it was you who changed it, run again. If not: look at `git status` and "
         "`git diff`, and go back with `git restore -- FILE` (new files: `git clean -n` shows "
-        "them). No deliverable is verified by a session that changed something.",
+        f"them). {consequence}",
     )

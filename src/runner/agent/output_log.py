@@ -1,0 +1,102 @@
+"""Keep the output of a command: all of it digested, its beginning and end written down."""
+
+import hashlib
+from collections import deque
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from runner.files import write_error
+from runner.loop.quoting import printable
+
+HEAD_BYTES = 256 * 1024
+TAIL_BYTES = 256 * 1024
+TEXT_CHARACTERS = 8000
+
+
+class OutputLog:
+    """Takes the output of one command as it comes.
+
+    The file gets the first HEAD_BYTES at once, and at the end what was left out and the last
+    TAIL_BYTES.
+
+    Args:
+        path: where to keep it; must not exist.
+
+    Raises:
+        StateWriteError: from every method, when the file could not be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._digest = hashlib.sha256()
+        self._head = 0
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self._end = b""
+        self.size = 0
+        try:
+            self._file = path.open("xb", buffering=0)
+        except OSError as error:
+            raise write_error(path, error) from error
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that was output, in lower-case hex."""
+        return self._digest.hexdigest()
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next piece of output."""
+        self._digest.update(chunk)
+        self.size += len(chunk)
+        self._end = (self._end + chunk)[-4 * TEXT_CHARACTERS :]
+        room = HEAD_BYTES - self._head
+        if room > 0:
+            self._write(chunk[:room])
+            self._head += len(chunk[:room])
+        if len(chunk) > room:
+            self._keep(chunk[max(room, 0) :])
+
+    def close(self, remark: str | None = None) -> None:
+        """Write what was kept back.
+
+        Args:
+            remark: a last line of ours; it is no part of the digest.
+        """
+        kept = b"".join(self._tail)[-TAIL_BYTES:]
+        left_out = self.size - self._head - len(kept)
+        if left_out > 0:
+            self._write(f"\n[runner: {left_out} bytes are left out here]\n".encode())
+        self._write(kept)
+        if remark is not None:
+            self._write(f"\n[runner: {remark}]\n".encode())
+        self._file.close()
+
+    def tail_text(self, remark: str | None = None) -> str:
+        """Return the end of the output as harmless text, with our remark behind it."""
+        text = printable(self._end.decode("utf-8", errors="replace"))[-TEXT_CHARACTERS:].strip("\n")
+        return "\n".join(part for part in (text, f"[runner: {remark}]" if remark else "") if part)
+
+    def _keep(self, rest: bytes) -> None:
+        self._tail.append(rest)
+        self._tail_bytes += len(rest)
+        while self._tail_bytes - len(self._tail[0]) >= TAIL_BYTES:
+            self._tail_bytes -= len(self._tail.popleft())
+
+    def _write(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            raise write_error(self._path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._file.close()

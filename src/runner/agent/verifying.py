@@ -1,0 +1,307 @@
+"""Verification by the runner itself: commands in the sandbox, and a receipt of what they gave.
+
+What an agent says about its tests is nobody's proof; an exit code that the runner saw is.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import ByteReceiveStream, Process
+
+from runner.agent.containment.secrets import without_credentials
+from runner.agent.containment.status import Containment
+from runner.agent.output_log import OutputLog
+from runner.agent.process import AgentProcess
+from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
+from runner.errors import StateWriteError, UsageError
+from runner.files import write_atomic, write_error
+from runner.loop.ports import CommandResult, VerificationRun
+from runner.loop.receipts import receipts_folder
+from runner.security.decision import Decision
+from runner.security.policy import judge_command
+from runner.security.settings import PolicySettings
+
+DEFAULT_TIMEOUT_MINUTES = 10.0
+MAX_OUTPUT_BYTES = 256 * 1024 * 1024
+
+TIMED_OUT = 124
+"""Exit code of a command that took too long, as `timeout` has it."""
+DENIED = 126
+"""Exit code of a command that was not run: the policy denied it."""
+CANNOT_START = 127
+TOO_MUCH_OUTPUT = 153
+"""As of a program that exceeds its file size limit (128 + SIGXFSZ)."""
+
+_STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+# Linux takes no argument of more than 128 KiB.
+_MAX_COMMAND_BYTES = 100_000
+_CHUNK_BYTES = 64 * 1024
+_END_SECONDS = 2.0
+_DRAIN_SECONDS = 1.0
+# Bash would run what these name before the command that was judged.
+_RUN_BY_BASH = ("BASH_ENV", "ENV")
+_FIXED = {
+    "SHELL": "/bin/bash",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+}
+
+
+@dataclass(frozen=True)
+class SandboxedVerifier:
+    """Runs verification commands one after another. Implements `Verifier`.
+
+    Attributes:
+        project_dir: absolute; where the commands start.
+        judge: decides whether a command may be run.
+        wrap: puts what contains it in front of a command line.
+        timeout_seconds: for each command.
+        environ: what the commands inherit; the agent's credentials are taken out.
+        on_command: is told of each command before it runs.
+        clock: returns the time, timezone-aware.
+        max_output_bytes: a command that prints more is ended.
+    """
+
+    project_dir: Path
+    judge: Callable[[str], Decision]
+    wrap: Callable[[Sequence[str]], Sequence[str]]
+    timeout_seconds: float = DEFAULT_TIMEOUT_MINUTES * 60
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    on_command: Callable[[str], None] = lambda _: None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    max_output_bytes: int = MAX_OUTPUT_BYTES
+
+    async def run(self, step_id: str, commands: Sequence[Mapping[str, str]]) -> VerificationRun:
+        """See `Verifier.run`. Cancelling it ends the command and all it started at once."""
+        folder = _new_attempt(self.project_dir, step_id)
+        results = []
+        for number, issued in enumerate(commands, 1):
+            self.on_command(issued["command"])
+            with OutputLog(folder / f"{number:02}.log") as log:
+                results.append(await self._result(issued, log))
+        receipt = _receipt(step_id, self.clock(), results)
+        path = folder / "receipt.json"
+        write_atomic(folder / "commands.json", _as_json([r.command for r in results]))
+        write_atomic(path, _as_json(receipt))
+        return VerificationRun(receipt, tuple(results), path)
+
+    async def _result(self, issued: Mapping[str, str], log: OutputLog) -> CommandResult:
+        started = time.monotonic()
+        command = issued["command"]
+        decision = self.judge(command)
+        if decision.allowed:
+            end = await self._run(command, log)
+        else:
+            log.add(decision.reason.encode("utf-8", errors="replace"))
+            end = _End(DENIED, "the policy denied it; it was not run")
+        log.close(end.remark)
+        return CommandResult(
+            command=command,
+            command_hash=issued["command_hash"],
+            exit_code=end.exit_code,
+            output_digest=log.digest,
+            output_tail=log.tail_text(end.remark),
+            duration_seconds=time.monotonic() - started,
+            timed_out=end.exit_code == TIMED_OUT and end.remark is not None,
+        )
+
+    async def _run(self, command: str, log: OutputLog) -> "_End":
+        if len(command.encode("utf-8", errors="replace")) > _MAX_COMMAND_BYTES:
+            return _End(CANNOT_START, "it is too long to be started; put it into a file")
+        bash = shutil.which("bash", path=self.environ.get("PATH")) or "/bin/bash"
+        words = [bash, "--noprofile", "--norc", "-c", command.encode(errors="replace").decode()]
+        try:
+            guarded = AgentProcess(self.wrap(words))
+        except OSError as error:
+            return _End(CANNOT_START, f"it could not be started: {error}")
+        try:
+            try:
+                process = await self._start(guarded)
+            except OSError as error:
+                return _End(CANNOT_START, f"it could not be started: {error}")
+            async with process:
+                try:
+                    return await self._watch(process, guarded, log)
+                finally:
+                    await guarded.end(within_seconds=0)
+        finally:
+            await guarded.end(within_seconds=0)
+
+    async def _start(self, guarded: AgentProcess) -> Process:
+        return await anyio.open_process(
+            [str(guarded.launcher)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=self.project_dir,
+            env=_environment(self.environ),
+        )
+
+    async def _watch(self, process: Process, guarded: AgentProcess, log: OutputLog) -> "_End":
+        """Wait for the end of the command, or bring it about."""
+        assert process.stdout is not None  # noqa: S101 - it was asked for
+        reading = _Reading(process.stdout, log, self.max_output_bytes)
+        failure: StateWriteError | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(reading.read)
+            with anyio.move_on_after(self.timeout_seconds) as limit:
+                tasks.start_soon(reading.cancel_when_over, limit)
+                await process.wait()
+            if limit.cancelled_caught:
+                await guarded.end(within_seconds=_END_SECONDS)
+            with anyio.move_on_after(_DRAIN_SECONDS):
+                await reading.finished.wait()
+            failure = reading.failure
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        if reading.is_over:
+            limit_mib = self.max_output_bytes // 1024 // 1024
+            return _End(TOO_MUCH_OUTPUT, f"ended: it printed more than {limit_mib} MiB")
+        if limit.cancelled_caught:
+            return _End(TIMED_OUT, f"ended: it took longer than {self.timeout_seconds / 60:g} min")
+        return _End(_exit_code(process.returncode))
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a command ended; `remark` says what the runner had to do with it."""
+
+    exit_code: int
+    remark: str | None = None
+
+
+class _Reading:
+    """Reads the output of a command until there is no more, or too much."""
+
+    def __init__(self, stream: ByteReceiveStream, log: OutputLog, limit: int) -> None:
+        self._stream = stream
+        self._log = log
+        self._limit = limit
+        self._stop = anyio.Event()
+        self.finished = anyio.Event()
+        self.is_over = False
+        self.failure: StateWriteError | None = None
+
+    async def read(self) -> None:
+        try:
+            while not self.is_over:
+                self._log.add(await self._stream.receive(_CHUNK_BYTES))
+                self.is_over = self._log.size > self._limit
+        except anyio.EndOfStream:
+            pass
+        except (StateWriteError, anyio.BrokenResourceError) as error:
+            self.failure = error if isinstance(error, StateWriteError) else None
+        finally:
+            self.finished.set()
+            if self.is_over or self.failure is not None:
+                self._stop.set()
+
+    async def cancel_when_over(self, scope: anyio.CancelScope) -> None:
+        """Cancel what waits for the command when its output can't be taken any more."""
+        await self._stop.wait()
+        scope.cancel()
+
+
+def make_verifier(
+    project_dir: Path,
+    containment: Containment,
+    *,
+    settings: PolicySettings,
+    timeout_minutes: float | None = None,
+    environ: Mapping[str, str] | None = None,
+    on_command: Callable[[str], None] = lambda _: None,
+) -> SandboxedVerifier:
+    """Return the verifier of a run: contained as its agents are, under the same policy.
+
+    Args:
+        settings: the policy's, as for coding sessions.
+        timeout_minutes: for each command (`[verification]` in runner.toml); None for the default.
+        environ: what the commands inherit; this process's own where None.
+    """
+    minutes = DEFAULT_TIMEOUT_MINUTES if timeout_minutes is None else timeout_minutes
+    return SandboxedVerifier(
+        project_dir,
+        judge=lambda command: judge_verification(command, project_dir, settings),
+        wrap=containment.wrap_verification,
+        timeout_seconds=minutes * 60,
+        environ=dict(os.environ if environ is None else environ),
+        on_command=on_command,
+    )
+
+
+def judge_verification(
+    command: str, project_dir: str | Path, settings: PolicySettings | None = None
+) -> Decision:
+    """Decide whether a verification command may be run: as an implementing agent's would be."""
+    return judge_command(command, command="run", project_dir=project_dir, settings=settings)
+
+
+def verification_problem(
+    command: str, project_dir: str | Path, settings: PolicySettings | None = None
+) -> str | None:
+    """Return why a verification command would not be run, None when it would."""
+    decision = judge_verification(command, project_dir, settings)
+    return None if decision.allowed else decision.reason
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    kept = {k: v for k, v in without_credentials(environ).items() if k not in _RUN_BY_BASH}
+    return {**kept, **_FIXED}
+
+
+def _exit_code(returncode: int | None) -> int:
+    if returncode is None:
+        return CANNOT_START
+    return returncode if returncode >= 0 else 128 - returncode
+
+
+def _new_attempt(project_dir: Path, step_id: str) -> Path:
+    """Make the folder for one more run of a step's commands; earlier ones are kept."""
+    if not _STEP_ID.fullmatch(step_id):
+        raise UsageError(f"{step_id[:80]!r} is no step id.", hint="Use the id that `next` gave.")
+    ensure_state_directory(project_dir)
+    folder = receipts_folder(project_dir) / step_id
+    if not folder.resolve().is_relative_to(project_dir.resolve() / STATE_DIRECTORY):
+        raise StateWriteError(
+            f"{folder} leads out of the project.", hint="Replace the symbolic link by a folder."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = [int(path.name) for path in folder.iterdir() if path.name.isdecimal()]
+        attempt = folder / str(max(taken, default=0) + 1)
+        attempt.mkdir()
+    except OSError as error:
+        raise write_error(folder, error) from error
+    return attempt
+
+
+def _receipt(step_id: str, at: datetime, results: Sequence[CommandResult]) -> dict[str, Any]:
+    return {
+        "step_id": step_id,
+        "issued_at": at.isoformat(),
+        "results": [
+            {
+                "command_hash": result.command_hash,
+                "exit_code": result.exit_code,
+                "output_digest": result.output_digest,
+            }
+            for result in results
+        ],
+    }
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, indent=2) + "\n"

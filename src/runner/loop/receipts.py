@@ -1,0 +1,108 @@
+"""Read what verifications left in `.runner/autonomy/receipts/`; written by `agent.verifying`."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.deliverables.workspace import STATE_DIRECTORY
+from runner.files import read_regular
+from runner.loop.quoting import end_of, printable
+
+_MAX_JSON_BYTES = 4 * 1024 * 1024
+_MAX_LOG_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """What one command gave; `output` is the end of what it printed, as harmless text."""
+
+    command: str
+    exit_code: int
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """One run of a step's verification commands; `at` is ISO 8601."""
+
+    step_id: str
+    attempt: int
+    at: str
+    results: tuple[KeptResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every command exited with 0."""
+        return all(result.exit_code == 0 for result in self.results)
+
+
+def receipts_folder(project_dir: Path) -> Path:
+    """Return where verifications keep output and receipts."""
+    return project_dir / STATE_DIRECTORY / "autonomy" / "receipts"
+
+
+def command_hash(command: str) -> str:
+    """Return the hash under which a command is issued."""
+    return hashlib.sha256(command.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def latest_run(
+    project_dir: Path, commands: Iterable[str], *, output_characters: int
+) -> KeptRun | None:
+    """Return the newest run that any of the commands took part in, None when there is none.
+
+    Damaged receipts are passed over.
+
+    Args:
+        output_characters: how much of each output is given.
+    """
+    wanted = {command_hash(command) for command in commands}
+    runs = [(r["issued_at"], path, r) for path, r in _receipts(project_dir) if _hashes(r) & wanted]
+    if not runs:
+        return None
+    _, path, receipt = max(runs, key=lambda run: (run[0], str(run[1])))
+    return _kept(path, receipt, output_characters)
+
+
+def _receipts(project_dir: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for path in receipts_folder(project_dir).glob("*/*/receipt.json"):
+        receipt = _json(path)
+        if isinstance(receipt, dict) and isinstance(receipt.get("issued_at"), str):
+            yield path, receipt
+
+
+def _hashes(receipt: dict[str, Any]) -> set[str]:
+    try:
+        return {str(result["command_hash"]) for result in receipt["results"]}
+    except (KeyError, TypeError):
+        return set()
+
+
+def _kept(path: Path, receipt: dict[str, Any], characters: int) -> KeptRun:
+    commands = _json(path.with_name("commands.json"))
+    texts = commands if isinstance(commands, list) else []
+    results = []
+    for number, result in enumerate(receipt["results"]):
+        text = str(texts[number]) if number < len(texts) else result["command_hash"]
+        output = _output(path.with_name(f"{number + 1:02}.log"), characters)
+        results.append(KeptResult(text, int(result.get("exit_code", -1)), output))
+    attempt = int(path.parent.name) if path.parent.name.isdecimal() else 1
+    return KeptRun(path.parent.parent.name, attempt, receipt["issued_at"], tuple(results))
+
+
+def _output(path: Path, characters: int) -> str:
+    try:
+        data = read_regular(path, limit=_MAX_LOG_BYTES)
+    except OSError:
+        return "[runner: its output is no longer there]"
+    return end_of(printable(data.decode("utf-8", errors="replace")).strip("\n"), characters)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(read_regular(path, limit=_MAX_JSON_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None

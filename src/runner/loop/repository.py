@@ -1,0 +1,116 @@
+"""Find the git repository of a project by looking at files, without running git.
+
+The agent may have made it, or parts of it: a repository that leads out of its own folder is
+none, because the runner would write through it.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.files import read_regular
+
+_GITDIR = re.compile(r"gitdir: (.+)")
+_WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?(.+?)\"?\s*$", re.MULTILINE)
+_FORMAT = re.compile(r"^\s*objectformat\s*=\s*\"?(\w+)\"?\s*$", re.MULTILINE | re.IGNORECASE)
+_SMALL = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Where a project's git repository is.
+
+    Attributes:
+        project: the project's folder; `top` or a folder in it.
+        top: the root of the work tree.
+        git_dir: what is this work tree's own, its HEAD and index.
+        common: what it shares with other work trees, its objects and references.
+        object_format: `sha1` or `sha256`.
+    """
+
+    project: Path
+    top: Path
+    git_dir: Path
+    common: Path
+    object_format: str = "sha1"
+
+    @property
+    def objects(self) -> Path:
+        return self.common / "objects"
+
+    @property
+    def index(self) -> Path:
+        return self.git_dir / "index"
+
+    @property
+    def prefix(self) -> str:
+        """The project's path in the work tree with a slash behind it; "" when it is the root."""
+        inside = self.project.relative_to(self.top).as_posix()
+        return "" if inside == "." else f"{inside}/"
+
+
+def find_repository(project: Path) -> Repository | None:
+    """Return the repository that `project` is in, None when there is none to be trusted."""
+    project = project.resolve()
+    for top in (project, *project.parents):
+        dot_git = top / ".git"
+        if os.path.lexists(dot_git):
+            return _repository(project, top, dot_git)
+    return None
+
+
+def _repository(project: Path, top: Path, dot_git: Path) -> Repository | None:
+    if dot_git.is_symlink():
+        return None
+    git_dir = dot_git if dot_git.is_dir() else _linked(dot_git)
+    if git_dir is None or not (git_dir / "HEAD").is_file():
+        return None
+    shared = _text(git_dir / "commondir").strip()
+    common = (git_dir / shared).resolve() if shared else git_dir
+    if git_dir == dot_git and common != git_dir:
+        return None  # no git makes this; it would be a way to another repository
+    if not _stays_inside(common):
+        return None
+    named = _FORMAT.search(_text(common / "config"))
+    return Repository(project, top, git_dir, common, named[1].lower() if named else "sha1")
+
+
+def _linked(dot_git: Path) -> Path | None:
+    """Return where the `.git` file of a linked work tree or submodule leads, if that leads back."""
+    named = _GITDIR.match(_text(dot_git))
+    if named is None:
+        return None
+    git_dir = (dot_git.parent / named[1].strip()).resolve()
+    back = _text(git_dir / "gitdir").strip()
+    if back and (git_dir / back).resolve() == dot_git:
+        return git_dir
+    tree = _WORKTREE.search(_text(git_dir / "config"))
+    if tree is not None and (git_dir / tree[1]).resolve() == dot_git.parent:
+        return git_dir
+    return None
+
+
+def _stays_inside(common: Path) -> bool:
+    """Whether what is written lands in the repository: no link in the folders for it."""
+    folders = [common / "objects", common / "refs", common / "refs" / "runner"]
+    if any(folder.is_symlink() for folder in folders) or not folders[0].is_dir():
+        return False
+    try:
+        with os.scandir(folders[0]) as entries:
+            if any(entry.is_symlink() for entry in entries):
+                return False
+        return not any(
+            (Path(root) / name).is_symlink()
+            for root, names, _ in os.walk(folders[2])
+            for name in names
+        )
+    except OSError:
+        return False
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_regular(path, limit=_SMALL).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
