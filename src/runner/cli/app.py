@@ -15,6 +15,8 @@ from runner.cli.doctor import HELP as DOCTOR_HELP
 from runner.cli.doctor import doctor
 from runner.cli.init import HELP as INIT_HELP
 from runner.cli.init import init
+from runner.cli.mcp import HELP as MCP_HELP
+from runner.cli.mcp import mcp
 from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
 from runner.cli.status import HELP as STATUS_HELP
@@ -64,6 +66,7 @@ app.command(help=STATUS_HELP)(status)
 app.command(help=DOCTOR_HELP)(doctor)
 app.command(help=DEMO_HELP)(demo)
 app.command(help=CHECK_HELP)(check)
+app.command(help=MCP_HELP)(mcp)
 app.add_typer(config, name="config")
 
 
