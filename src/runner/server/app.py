@@ -59,7 +59,7 @@ async def serve(plane: ControlPlane, surface: Surface, ends: Ends) -> int:
             tasks.cancel_scope.cancel()
 
         await tasks.start(_stop_on_signal, stop)
-        tasks.start_soon(_maintain, plane)
+        tasks.start_soon(maintain, plane)
         server = build_server(surface)
         async with open_wire(ends) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
@@ -91,13 +91,21 @@ def build_server(surface: Surface) -> Server[Any]:
 
 
 class Calls:
-    """Answers tool calls in threads, so that a slow one holds up no other."""
+    """Answers tool calls in threads, so that a slow one holds up no other.
 
-    def __init__(self, surface: Surface) -> None:
+    Args:
+        threads: how many calls are worked on at once; others wait, within their time.
+        grace: seconds added to every call's time.
+    """
+
+    def __init__(
+        self, surface: Surface, *, threads: int = _THREADS, grace: float = _GRACE_SECONDS
+    ) -> None:
         self._surface = surface
-        self._limiter = anyio.CapacityLimiter(_THREADS)
+        self._grace = grace
+        self._limiter = anyio.CapacityLimiter(threads)
         # Of its own, so that a full house does not keep a late answer from its state_version.
-        self._late = anyio.CapacityLimiter(_THREADS)
+        self._late = anyio.CapacityLimiter(threads)
 
     async def answer(self, tool: str, arguments: Mapping[str, Any]) -> Envelope:
         """Return the envelope of a tool call, TIMEOUT when its time runs out."""
@@ -105,7 +113,7 @@ class Calls:
             request = self._surface.resolve(tool, arguments)
         except RefusedError as error:
             return failure(error, request_id=new_ulid("req"))
-        with anyio.move_on_after(request.seconds + _GRACE_SECONDS):
+        with anyio.move_on_after(request.seconds + self._grace):
             return await anyio.to_thread.run_sync(
                 self._surface.answer, request, abandon_on_cancel=True, limiter=self._limiter
             )
@@ -150,13 +158,18 @@ async def _stop_on_signal(
             stop(int(number))
 
 
-async def _maintain(plane: ControlPlane) -> None:
-    """Do now, and every six hours, what a long-lived server owes its workspace (seed 000)."""
+async def maintain(plane: ControlPlane, seconds: float = MAINTENANCE_SECONDS) -> None:
+    """Do now and every six hours, for ever, what a long-lived server owes its workspace."""
     while True:
         try:
-            done = await anyio.to_thread.run_sync(plane.maintain, abandon_on_cancel=True)
+            done = await anyio.to_thread.run_sync(_maintain, plane, abandon_on_cancel=True)
         except Exception:  # noqa: BLE001 - the server goes on, and tries again
             _LOG.exception("maintenance failed")
         else:
             _LOG.info("maintenance: %s", done)
-        await anyio.sleep(MAINTENANCE_SECONDS)
+        await anyio.sleep(seconds)
+
+
+def _maintain(plane: ControlPlane) -> dict[str, int]:
+    # Where nothing was ever started, looking for leftovers must not leave a lock file.
+    return plane.maintain() if plane.core.store.layout.root.is_dir() else {}

@@ -102,6 +102,9 @@ class _Wire:
         if isinstance(message, JSONRPCRequest):
             self._waiting.add(message.id)
         elif isinstance(message, JSONRPCNotification):
+            if "id" in json.loads(line):  # a request whose id is none, and so lost on the way
+                await self._refuse(*_explain(line))
+                return
             self._forget_cancelled(message)
         with suppress(*_GONE):
             await self._arriving.send(SessionMessage(message))
