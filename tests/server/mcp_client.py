@@ -27,6 +27,8 @@ def environment(workspace: Path) -> dict[str, str]:
         **{name: os.environ[name] for name in kept if name in os.environ},
         "HOME": str(workspace.parent),
         "XDG_STATE_HOME": str(workspace.parent / "state"),
+        # Tests bring their own verdicts, which posture `unattended` takes from nobody.
+        "AUTORUNNER_POSTURE": "supervised",
     }
 
 
@@ -44,6 +46,9 @@ class McpClient(PlaneClient):
         super().__init__(workspace)
         self._portal = portal
         self._client = client
+
+    def start(self, **params: Any) -> dict[str, Any]:
+        return super().start(**{"stop_on_phase_completion": False} | params)
 
     def tool(self, name: str, /, **arguments: Any) -> CallToolResult:
         """Call a tool and return its result as it came."""
