@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import pytest
 from tests.server.mcp_client import command, environment, server_log, serving
+from tests.test_startup import _imports
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -240,3 +241,15 @@ def test_input_may_be_a_file(workspace: Path) -> None:
         done = _run(cwd=workspace, stdin=file)
     assert json.loads(done.stdout)["id"] == "init"
     assert os.waitstatus_to_exitcode(done.returncode) == 0
+
+
+def test_the_help_of_the_command_needs_no_library(tmp_path: Path) -> None:
+    status, said, imported = _imports("mcp", "--help", cwd=tmp_path)
+    assert (status, "--workspace" in said) == (0, True)
+    assert not imported & {"claude_agent_sdk", "mcp", "anyio", "pydantic"}
+
+
+def test_the_server_needs_no_agent_sdk(workspace: Path) -> None:
+    _, _, imported = _imports("mcp", cwd=workspace)
+    assert "mcp" in imported
+    assert not imported & {"claude_agent_sdk", "rich"}
