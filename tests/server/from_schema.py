@@ -46,7 +46,7 @@ def _integer(schema: dict[str, Any]) -> st.SearchStrategy[int]:
 
 
 def _number(schema: dict[str, Any]) -> st.SearchStrategy[float]:
-    return st.floats(schema.get("exclusiveMinimum"), schema.get("maximum"), exclude_min=True)
+    return st.floats(schema.get("minimum"), schema.get("maximum"))
 
 
 _KINDS: dict[str, Callable[[dict[str, Any]], st.SearchStrategy[Any]]] = {

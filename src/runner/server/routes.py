@@ -16,6 +16,10 @@ class Budget(NamedTuple):
     longest: float
 
 
+SHORTEST = 5.0
+"""Seconds that every call must be given: a lock is waited for as long (ADR 0153)."""
+
+
 class Effect(NamedTuple):
     """What a call does to the workspace, as MCP's tool annotations put it."""
 

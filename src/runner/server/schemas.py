@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from runner.autonomy.envelope import VERSION
-from runner.server.routes import Route
+from runner.server.routes import SHORTEST, Route
 
 Schema = dict[str, Any]
 
@@ -44,7 +44,7 @@ def call_schema(route: Route, params: type[BaseModel]) -> Schema:
         **{name: {"const": value} for name, value in fixed.items()},
         **own.get("properties", {}),
         "workspace": {"type": "string", "maxLength": 4096},
-        "timeout_seconds": {"type": "number", "exclusiveMinimum": 0, "maximum": longest},
+        "timeout_seconds": {"type": "number", "minimum": SHORTEST, "maximum": longest},
     }
     return {
         "type": "object",

@@ -15,7 +15,7 @@ from runner.autonomy.service import ControlPlane, new_ulid
 from runner.server.capabilities import TARGET as CAPABILITIES
 from runner.server.capabilities import capabilities
 from runner.server.compat import SessionConfig, SessionConfigParams
-from runner.server.routes import LEGACY, REMOVAL_TARGET, ROUTES, Local, Route
+from runner.server.routes import LEGACY, REMOVAL_TARGET, ROUTES, SHORTEST, Local, Route
 from runner.server.schemas import Schema, call_schema
 
 _LOG = logging.getLogger(__name__)
@@ -162,10 +162,10 @@ def _seconds(route: Route, wanted: Any) -> float:
     if wanted is None:
         return route.budget.default
     is_number = isinstance(wanted, int | float) and not isinstance(wanted, bool)
-    if is_number and 0 < wanted <= route.budget.longest:
+    if is_number and SHORTEST <= wanted <= route.budget.longest:
         return float(wanted)
     raise _invalid(
-        f"timeout_seconds is a number above 0 and at most {route.budget.longest:g}.",
+        f"timeout_seconds is a number from {SHORTEST:g} to {route.budget.longest:g}.",
         field="timeout_seconds",
     )
 
