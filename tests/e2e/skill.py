@@ -10,6 +10,7 @@ Json = dict[str, Any]
 Call = tuple[str, Json]
 Playing = Generator[Call, str, str]
 Sub = Generator[Call, str, Json]
+_FEATURES = {"autonomy_sessions", "autonomy_session_step", "autonomy_fidelity_gates"}
 
 
 class Implementer:
@@ -39,11 +40,8 @@ class Implementer:
 
     def _preflight(self) -> Sub:
         able = yield from _tool("server", action="capabilities")
-        if (
-            "task(action='session', command='start')"
-            not in able["data"]["action_shapes"]["canonical"]
-        ):
-            return able
+        if not _can_drive(able["data"]):
+            return able | {"success": False}
         listed = yield from _tool("task", action="session", command="list")
         if not listed["success"]:
             return listed
@@ -124,6 +122,16 @@ class Implementer:
     def _mend(self, step: Json, _: str) -> Sub:
         yield from _tool("journal", action="list", limit=5)
         return {"note": f"Mended {len(step['findings'])} findings."}
+
+
+def _can_drive(able: Json) -> bool:
+    """Say whether the calls, the features and the role are as the skill needs them."""
+    shapes = able["action_shapes"]["canonical"]
+    return (
+        "task(action='session', command='start')" in shapes
+        and set(able.get("enabled_now", _FEATURES)) >= _FEATURES
+        and able.get("can_drive_sessions", True)
+    )
 
 
 def _step(command: str, session_id: str, **arguments: Any) -> Sub:

@@ -1,6 +1,6 @@
 """Which command a tool call means: names old and new, `session-config`, what is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,10 @@ import pytest
 from tests.autonomy.plane import Client, write_status
 
 from runner.autonomy.codes import RefusedError
+from runner.autonomy.envelope import Envelope, success
 from runner.autonomy.service import ControlPlane
 from runner.server.routes import LEGACY, REMOVAL_TARGET, Route
-from runner.server.surface import Surface
+from runner.server.surface import Reviewer, Surface
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -220,6 +221,38 @@ def test_a_bug_is_an_internal_error_that_tells_nothing(
     assert envelope["data"]["error_code"] == "INTERNAL"
     assert "ZeroDivision" not in str(envelope)
     assert envelope["meta"]["request_id"] in caplog.text
+
+
+GATE = {"action": "fidelity-gate", "phase_id": "p1", "step_id": "step_1"}
+
+
+def _reviewed(params: Mapping[str, Any]) -> Envelope:
+    return success({"asked": dict(params)}, request_id="req_1")
+
+
+def test_a_review_without_a_verdict_is_made_by_the_reviewer(client: Client) -> None:
+    surface = Surface(client.plane, client.workspace, _reviewed)
+    envelope = surface.answer(surface.resolve("review", GATE))
+    assert envelope["data"]["asked"] == {"phase_id": "p1", "step_id": "step_1"}
+
+
+def test_a_review_with_a_verdict_is_not(client: Client) -> None:
+    surface = Surface(client.plane, client.workspace, _reviewed)
+    envelope = surface.answer(surface.resolve("review", {**GATE, "verdict": "pass"}))
+    assert envelope["data"]["error_code"] == "NO_ACTIVE_SESSION"
+
+
+def test_without_a_reviewer_a_verdict_is_asked_for(ask: Ask) -> None:
+    assert ask("review", **GATE)["data"]["details"]["field"] == "verdict"
+
+
+@pytest.mark.parametrize(("reviewer", "needed"), [(None, True), (_reviewed, False)])
+def test_the_schema_says_whether_a_verdict_is_needed(
+    client: Client, reviewer: Reviewer | None, needed: bool
+) -> None:
+    surface = Surface(client.plane, client.workspace, reviewer)
+    schema = next(s for route, s in surface.schemas.items() if route.tool == "review")
+    assert ("verdict" in schema["required"]) is needed
 
 
 def test_every_route_has_a_name_of_its_own(surface: Surface) -> None:

@@ -1,7 +1,7 @@
 """From a tool call to an envelope: which command is meant, and whether it may be asked at all."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,11 @@ from runner.server.schemas import Schema, call_schema
 
 _LOG = logging.getLogger(__name__)
 _RESERVED = frozenset({"self", "group"})
+_GATE = ("review", "gate")
+
+
+Reviewer = Callable[[Mapping[str, Any]], Envelope]
+"""Has the phase of a gate step reviewed, records the verdict, and returns its evidence."""
 
 
 class Request(NamedTuple):
@@ -43,11 +48,16 @@ class Surface:
     Args:
         plane: answers the commands.
         workspace: the folder that the server serves.
+        reviewer: makes the reviews that are asked for without a verdict; None leaves them to
+            the control plane, which refuses them.
     """
 
-    def __init__(self, plane: ControlPlane, workspace: Path) -> None:
+    def __init__(
+        self, plane: ControlPlane, workspace: Path, reviewer: Reviewer | None = None
+    ) -> None:
         self._plane = plane
         self._workspace = workspace
+        self._reviewer = reviewer
         self._config = SessionConfig(plane)
 
     @cached_property
@@ -67,7 +77,11 @@ class Surface:
     @cached_property
     def schemas(self) -> dict[Route, Schema]:
         """The strict schema of every call."""
-        return {route: call_schema(route, params) for route, params in self.calls.items()}
+        reviews = frozenset({"verdict"}) if self._reviewer is not None else frozenset[str]()
+        return {
+            route: call_schema(route, params, optional=reviews if route.target == _GATE else ())
+            for route, params in self.calls.items()
+        }
 
     def resolve(self, tool: str, arguments: Mapping[str, Any]) -> Request:
         """Find out which command a tool call means.
@@ -111,6 +125,8 @@ class Surface:
         group, command = request.route.target
         if request.route.target == CAPABILITIES:
             return capabilities(self._plane, self.calls, request.params)
+        if self._reviewer is not None and _wants_review(request):
+            return self._reviewer(request.params)
         if group == Local.SESSION_CONFIG.value:
             return self._config.call(command, request.params)
         return self._plane.call(group, command, **request.params)
@@ -149,6 +165,10 @@ class Surface:
             return (self._workspace / named).resolve() == self._workspace.resolve()
         except (OSError, ValueError, RuntimeError):
             return False
+
+
+def _wants_review(request: Request) -> bool:
+    return request.route.target == _GATE and request.params.get("verdict") is None
 
 
 def _bug(request: Request) -> Envelope:
