@@ -70,6 +70,10 @@ def _spoilt(draw: st.DrawFn, schema: dict[str, Any]) -> dict[str, Any]:
     """Make arguments that fit the schema, then put in what does not, or take out what must be."""
     arguments: dict[str, Any] = dict(draw(fitting(schema)))
     names = sorted(schema["properties"])
+    if "last_step_result" in names and draw(st.booleans()):
+        report = dict(draw(fitting(schema["properties"]["last_step_result"])))
+        report[draw(st.sampled_from([*report, "unknown"]))] = draw(_ODD)
+        return arguments | {"last_step_result": report}
     for _ in range(draw(st.integers(1, 3))):
         place = draw(st.sampled_from([*names, "unknown", "self", "group", "Action"]))
         if place in arguments and draw(st.booleans()):

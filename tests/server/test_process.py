@@ -62,7 +62,8 @@ class Process:
 
 
 @contextmanager
-def _process(workspace: Path) -> Iterator[Process]:
+def running(workspace: Path) -> Iterator[Process]:
+    """Start a server without a client."""
     with subprocess.Popen(
         command(workspace),
         cwd=workspace,
@@ -79,7 +80,7 @@ def _process(workspace: Path) -> Iterator[Process]:
 
 @pytest.fixture
 def server(workspace: Path) -> Iterator[Process]:
-    with _process(workspace) as server:
+    with running(workspace) as server:
         server.send(INITIALIZE)
         assert server.receive()["result"]["serverInfo"]["name"] == "runner"
         server.send(INITIALIZED)
@@ -87,7 +88,7 @@ def server(workspace: Path) -> Iterator[Process]:
 
 
 def test_piped_requests_are_all_answered_before_the_end(workspace: Path) -> None:
-    with _process(workspace) as server:
+    with running(workspace) as server:
         server.send(INITIALIZE, INITIALIZED, *(_call(n, action="list") for n in range(20)))
         answered = {answer["id"] for answer in server.end_input()}
         assert answered == {"init", *range(20)}
@@ -95,7 +96,7 @@ def test_piped_requests_are_all_answered_before_the_end(workspace: Path) -> None
 
 
 def test_a_line_without_an_end_is_a_message_too(workspace: Path) -> None:
-    with _process(workspace) as server:
+    with running(workspace) as server:
         server._stdin.write(json.dumps(INITIALIZE).encode())
         assert [answer["id"] for answer in server.end_input()] == ["init"]
 

@@ -51,8 +51,8 @@ Made from the code by `python -m runner.server.reference`; don't edit it here.
 A refusal is an envelope with `success: false`: `error` is a sentence, and `data` holds `error_code`,
 `error_type`, `remediation`, `details` and `loop_signal`. A refused command has changed nothing, but for
 `TIMEOUT`, which only says that the answer is late. The remediation of a single answer may say more
-than the one here. On the command line the exit code is 1, or 7 where the signal is `blocked_runtime`;
-over MCP the result is a tool error (`isError`) that carries the same envelope.
+than the one here. On the command line the exit code is 1; over MCP the result is a tool error
+(`isError`) that carries the same envelope.
 
 `error_type` is for callers that don't know every code:
 
