@@ -3,16 +3,21 @@
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock
-from tests.autonomy.plane import RealClock, write_status
+from tests.autonomy.plane import Client as PlaneClient
+from tests.autonomy.plane import Clock, RealClock, statuses, write_status
 from tests.server.mcp_client import McpClient, serving
 
 from runner.autonomy.codes import CODES, ErrorCode
+from runner.autonomy.service import ControlPlane
+from runner.autonomy.store.layout import user_state_directory
 
 Envelope = dict[str, Any]
 Scene = Callable[[McpClient], Envelope]
@@ -56,7 +61,17 @@ def _report(client: McpClient, report: dict[str, Any]) -> Envelope:
     return client.call("step", "next", last_step_result=report)
 
 
-def _first(client: McpClient, **options: Any) -> dict[str, Any]:
+def _earlier(client: McpClient, **span: float) -> PlaneClient:
+    """Return a caller of the same workspace whose clock is slow by that much."""
+    clock = Clock()
+    clock.now = datetime.now(UTC) - timedelta(**span)
+    keys = client.workspace.parent / "state" / user_state_directory().name
+    earlier = PlaneClient(client.workspace, clock)
+    earlier.plane = ControlPlane(client.workspace, clock=clock, key_directory=keys)
+    return earlier
+
+
+def _first(client: PlaneClient, **options: Any) -> dict[str, Any]:
     client.start(**options)
     step: dict[str, Any] = client.next()["next_step"]
     return step
@@ -95,10 +110,9 @@ def _step_proof_conflict(client: McpClient) -> Envelope:
 
 
 def _step_proof_expired(client: McpClient) -> Envelope:
-    report = client.report(_first(client))
-    proof = client.state()["pending_step_proof"]
-    client.edit_state(pending_step_proof=proof | {"expires_at": proof["issued_at"]})
-    return _report(client, report)
+    earlier = _earlier(client, minutes=20)
+    patient = {"heartbeat_grace_minutes": 60, "heartbeat_stale_minutes": 60}
+    return _report(client, earlier.report(_first(earlier, **patient)))
 
 
 def _write_lock_active(client: McpClient) -> Envelope:
@@ -144,7 +158,10 @@ def _late(client: McpClient) -> Envelope:
         session.acquire()
         threading.Timer(3, session.release).start()
         proof = {"task_id": step["task_id"], "autonomy_step_proof": step["step_proof_token"]}
-        return client.call("task", "block", **proof)
+        envelope = client.call("task", "block", **proof)
+    while statuses(client.workspace)[step["task_id"]] != "blocked":
+        time.sleep(0.01)  # what is late is not left to run into the next test
+    return envelope
 
 
 def _locks(client: McpClient) -> Path:
@@ -280,10 +297,9 @@ def test_every_code_has_a_scene_or_a_reason_why_not() -> None:
 def test_a_silent_caller_finds_the_session_paused_and_the_trigger_named(
     client: McpClient,
 ) -> None:
-    step = _first(client)
-    client.ok("step", "heartbeat", context_usage_pct=1)
-    context = client.state()["context"]
-    client.edit_state(context=context | {"last_heartbeat_at": "2026-01-01T00:00:00Z"})
+    earlier = _earlier(client, minutes=30)
+    step = _first(earlier, step_proof_ttl_minutes=60)
+    earlier.ok("step", "heartbeat", context_usage_pct=1)
     data = client.next(client.report(step))
     assert data["pause_reason"] == "heartbeat_stale"
     assert data["details"]["pause_trigger"] == "HEARTBEAT_STALE"
