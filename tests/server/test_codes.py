@@ -1,10 +1,9 @@
 """Every refusal that the control plane knows, met by a real client of the protocol."""
 
 import json
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from tests.autonomy.plane import Client as PlaneClient
-from tests.autonomy.plane import Clock, RealClock, statuses, write_status
-from tests.server.mcp_client import McpClient, serving
+from tests.autonomy.plane import Clock, statuses, write_status
+from tests.server.conftest import PHASES
+from tests.server.mcp_client import McpClient
 
 from runner.autonomy.codes import CODES, ErrorCode
 from runner.autonomy.service import ControlPlane
@@ -30,23 +30,6 @@ NOT_HERE = {
     ErrorCode.RATE_LIMITED: "tested with the postures",
     ErrorCode.GATE_AUDIT_FAILURE: "tested with the gates",
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpClient]:
-    workspace = tmp_path_factory.mktemp("codes") / "demo"
-    workspace.mkdir()
-    with serving(workspace) as client:
-        client.clock = RealClock()
-        yield client
-
-
-@pytest.fixture
-def client(server: McpClient) -> McpClient:
-    shutil.rmtree(server.workspace / ".runner", ignore_errors=True)
-    _plan(server, {"p1": ["A-001", "A-002"], "p2": ["B-001"]})
-    server.session_id = ""
-    return server
 
 
 def _plan(client: McpClient, phases: dict[str, list[str]], **options: Any) -> Path:
@@ -192,7 +175,7 @@ def _changed_spec(client: McpClient) -> None:
     """Complete A-001, then take it away, so that the session fails."""
     report = client.report(_first(client))
     step = client.next(report)["next_step"]
-    _plan(client, {"p1": ["A-002"], "p2": ["B-001"]})
+    _plan(client, PHASES | {"p1": ["A-002"]})
     assert client.next(client.report(step))["status"] == "failed"
 
 

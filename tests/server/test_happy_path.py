@@ -1,18 +1,12 @@
 """A spec from its first step to its last, over the protocol."""
 
 import pytest
-from tests.autonomy.plane import RealClock, statuses
+from tests.autonomy.plane import statuses
 from tests.server.mcp_client import McpClient, read_envelope, server_log
 
 from runner.server.schemas import ENVELOPE_SCHEMA
 
 jsonschema = pytest.importorskip("jsonschema")
-
-
-@pytest.fixture
-def client(client: McpClient) -> McpClient:
-    client.clock = RealClock()
-    return client
 
 
 def test_three_phases_are_driven_to_their_end(client: McpClient) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from tests.autonomy.plane import write_status
 from tests.server.mcp_client import command, environment, server_log, serving
 from tests.test_startup import _imports
 
@@ -78,12 +79,27 @@ def running(workspace: Path) -> Iterator[Process]:
             process.kill()
 
 
-@pytest.fixture
-def server(workspace: Path) -> Iterator[Process]:
+@contextmanager
+def _connected(workspace: Path) -> Iterator[Process]:
     with running(workspace) as server:
         server.send(INITIALIZE)
         assert server.receive()["result"]["serverInfo"]["name"] == "runner"
         server.send(INITIALIZED)
+        yield server
+
+
+@pytest.fixture
+def server(workspace: Path) -> Iterator[Process]:
+    with _connected(workspace) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """One server for all tests of what a server must survive."""
+    workspace = tmp_path_factory.mktemp("lasting")
+    write_status(workspace, {"p1": ["A-001"]})
+    with _connected(workspace) as server:
         yield server
 
 
@@ -122,24 +138,24 @@ def test_a_line_without_an_end_is_a_message_too(workspace: Path) -> None:
     ],
 )
 def test_every_broken_message_is_answered(
-    server: Process, line: bytes, code: int, request_id: int | None
+    lasting: Process, line: bytes, code: int, request_id: int | None
 ) -> None:
-    server.send(line)
-    answer = server.receive()
+    lasting.send(line)
+    answer = lasting.receive()
     assert (answer["error"]["code"], answer["id"]) == (code, request_id)
-    server.send(_call(99, action="list"))
-    assert server.receive()["id"] == 99
+    lasting.send(_call(99, action="list"))
+    assert lasting.receive()["id"] == 99
 
 
-def test_empty_lines_are_passed_over(server: Process) -> None:
-    server.send(b"", b"  ", _call(1, action="list"))
-    assert server.receive()["id"] == 1
+def test_empty_lines_are_passed_over(lasting: Process) -> None:
+    lasting.send(b"", b"  ", _call(1, action="list"))
+    assert lasting.receive()["id"] == 1
 
 
-def test_a_line_beyond_all_bounds_is_refused_and_passed_over(server: Process) -> None:
-    server.send(b'"' + b"x" * (33 * 1024 * 1024) + b'"', _call(1, action="list"))
-    assert server.receive()["error"]["code"] == -32600
-    assert server.receive()["id"] == 1
+def test_a_line_beyond_all_bounds_is_refused_and_passed_over(lasting: Process) -> None:
+    lasting.send(b'"' + b"x" * (33 * 1024 * 1024) + b'"', _call(1, action="list"))
+    assert lasting.receive()["error"]["code"] == -32600
+    assert lasting.receive()["id"] == 1
 
 
 def test_a_cancelled_request_does_not_hold_up_the_end(server: Process) -> None:

@@ -4,20 +4,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-from tests.autonomy.plane import RealClock, statuses, write_status
+from tests.autonomy.plane import statuses, write_status
 from tests.server import supervisor
 from tests.server.conftest import PHASES
 from tests.server.mcp_client import McpClient
 
 # What posture `unattended` decides for every session.
 UNATTENDED = {"stop_on_phase_completion": True, "gate_policy": "strict"}
-
-
-@pytest.fixture
-def client(client: McpClient) -> McpClient:
-    client.clock = RealClock()
-    return client
 
 
 def _supervise(client: McpClient, work: supervisor.Work, **start: Any) -> tuple[str, int]:
