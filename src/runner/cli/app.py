@@ -16,6 +16,8 @@ from runner.cli.doctor import doctor
 from runner.cli.init import HELP as INIT_HELP
 from runner.cli.init import init
 from runner.cli.lazy import RootGroup
+from runner.cli.mcp import HELP as MCP_HELP
+from runner.cli.mcp import mcp
 from runner.cli.rollback import HELP as ROLLBACK_HELP
 from runner.cli.rollback import rollback
 from runner.cli.run import HELP as RUN_HELP
@@ -69,6 +71,7 @@ app.command(help=DOCTOR_HELP)(doctor)
 app.command(help=DEMO_HELP)(demo)
 app.command(help=ROLLBACK_HELP)(rollback)
 app.command(help=CHECK_HELP)(check)
+app.command(help=MCP_HELP)(mcp)
 app.add_typer(config, name="config")
 
 

@@ -115,10 +115,14 @@ def _placed(envelope: "Envelope", place: str) -> "Envelope":
 
 def _function(command: ControlCommand) -> Callable[..., None]:
     def function(*, as_json: bool = False, **given: Any) -> None:
+        from runner.autonomy.observability.export import exporting  # noqa: PLC0415 - as `call`
+
         for parameter in command.parameters:
             _merge_positional(parameter, given)
         answer = _answer_json if as_json else _answer_people
-        raise typer.Exit(answer(command, given))
+        with exporting(os.environ, _warn):
+            code = answer(command, given)
+        raise typer.Exit(code)
 
     parameters = [
         *(_argument(p) for p in command.parameters if p.positional),
@@ -131,6 +135,10 @@ def _function(command: ControlCommand) -> Callable[..., None]:
     function.__annotations__ = {p.name: p.annotation for p in parameters}
     function.declaration = command  # type: ignore[attr-defined] # for those who list what there is
     return function
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"Warning: {text}", err=True)
 
 
 def _answer_json(command: ControlCommand, given: Mapping[str, Any]) -> int:

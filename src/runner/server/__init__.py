@@ -1,0 +1,1 @@
+"""The control plane as an MCP server over stdio: `runner mcp` (CONTRACT §7)."""

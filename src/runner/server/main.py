@@ -1,0 +1,59 @@
+"""Put the server together and run it."""
+
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+
+import anyio
+
+from runner.autonomy.assembly import open_control_plane
+from runner.autonomy.observability.export import exporting
+from runner.autonomy.service import ControlPlane
+from runner.errors import PrerequisiteError
+from runner.server.app import serve
+from runner.server.surface import Surface
+from runner.server.wire import take_standard_streams
+
+_LAST_WORK_SECONDS = 5.0
+
+
+def run_server(workspace: Path) -> int:
+    """Serve a workspace on standard input and output; return the exit code.
+
+    Raises:
+        PrerequisiteError: standard input or output is closed.
+        ConfigError: `.runner/runner.toml` is wrong.
+    """
+    plane = open_plane(workspace)
+    try:
+        ends = take_standard_streams()
+    except OSError as error:
+        raise PrerequisiteError(
+            "Standard input and output must be open: the server talks on them.",
+            hint="Let an MCP client start `runner mcp`; see docs/supervisor-runbook.md.",
+        ) from error
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+    with exporting(os.environ, logging.getLogger(__name__).warning):
+        code = anyio.run(serve, plane, Surface(plane, workspace), ends)
+    _bound_the_end(code)
+    return code
+
+
+def open_plane(workspace: Path) -> ControlPlane:
+    """Return the control plane that the server offers."""
+    return open_control_plane(workspace, surface="mcp", environ=os.environ, interactive=False)
+
+
+def _bound_the_end(code: int) -> None:
+    """Give commands under way a moment to finish, then end whatever they do.
+
+    Their threads hold up the interpreter's end, and one may wait on a dead disk for ever. Every
+    command survives being killed.
+    """
+    last = threading.Timer(_LAST_WORK_SECONDS, os._exit, (code,))
+    last.daemon = True
+    last.start()

@@ -1,0 +1,209 @@
+"""From a tool call to an envelope: which command is meant, and whether it may be asked at all."""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.envelope import Envelope, failure
+from runner.autonomy.inputs import Input
+from runner.autonomy.service import ControlPlane, new_ulid
+from runner.server.capabilities import TARGET as CAPABILITIES
+from runner.server.capabilities import capabilities
+from runner.server.compat import SessionConfig, SessionConfigParams
+from runner.server.routes import LEGACY, REMOVAL_TARGET, ROUTES, SHORTEST, Local, Route
+from runner.server.schemas import Schema, call_schema
+
+_LOG = logging.getLogger(__name__)
+_RESERVED = frozenset({"self", "group"})
+_GATE = ("review", "gate")
+
+
+Reviewer = Callable[[Mapping[str, Any]], Envelope]
+"""Has the phase of a gate step reviewed, records the verdict, and returns its evidence."""
+
+
+class Request(NamedTuple):
+    """A tool call that names a command.
+
+    Attributes:
+        params: what the command is given, unchecked.
+        seconds: how long its caller waits.
+        deprecated: what `meta.deprecated` says.
+    """
+
+    route: Route
+    params: Mapping[str, Any]
+    seconds: float
+    deprecated: Mapping[str, str] | None = None
+
+
+class Surface:
+    """The calls of one workspace. Safe to use from many threads.
+
+    Args:
+        plane: answers the commands.
+        workspace: the folder that the server serves.
+        reviewer: makes the reviews that are asked for without a verdict; None leaves them to
+            the control plane, which refuses them.
+    """
+
+    def __init__(
+        self, plane: ControlPlane, workspace: Path, reviewer: Reviewer | None = None
+    ) -> None:
+        self._plane = plane
+        self._workspace = workspace
+        self._reviewer = reviewer
+        self._config = SessionConfig(plane)
+
+    @cached_property
+    def calls(self) -> dict[Route, type[BaseModel]]:
+        """The calls that this build has, with what they take."""
+        found: dict[Route, type[BaseModel]] = {}
+        for route in ROUTES:
+            command = self._plane.commands.get(route.target)
+            if command is not None:
+                found[route] = command.params
+            elif route.target[0] == Local.SESSION_CONFIG.value:
+                found[route] = SessionConfigParams
+            elif route.target == CAPABILITIES:
+                found[route] = Input
+        return found
+
+    @cached_property
+    def schemas(self) -> dict[Route, Schema]:
+        """The strict schema of every call."""
+        reviews = frozenset({"verdict"}) if self._reviewer is not None else frozenset[str]()
+        return {
+            route: call_schema(route, params, optional=reviews if route.target == _GATE else ())
+            for route, params in self.calls.items()
+        }
+
+    def resolve(self, tool: str, arguments: Mapping[str, Any]) -> Request:
+        """Find out which command a tool call means.
+
+        Raises:
+            RefusedError: VALIDATION_ERROR, with what is allowed in its place.
+        """
+        params = dict(arguments)
+        action, command = params.pop("action", None), params.pop("command", None)
+        old = LEGACY.get((tool, action)) if isinstance(action, str) else None
+        if old is not None and command in (None, old.command):
+            route = old
+        else:
+            old, route = None, self._find(tool, action, command)
+        if not _RESERVED.isdisjoint(params):
+            raise _invalid("There is no such parameter.", field=min(_RESERVED & set(params)))
+        self._check_workspace(params.pop("workspace", None))
+        seconds = _seconds(route, params.pop("timeout_seconds", None))
+        return Request(route, params, seconds, _deprecation(old, str(action), route, params))
+
+    def answer(self, request: Request) -> Envelope:
+        """Run the command. Never raises."""
+        try:
+            envelope = self._run(request)
+        except RefusedError as error:
+            envelope = failure(error, request_id=new_ulid("req"))
+        except Exception:  # noqa: BLE001 - the boundary: a bug must not end the server
+            envelope = _bug(request)
+        if request.deprecated is not None:
+            _LOG.warning("%(action)s is deprecated; use %(replacement)s", request.deprecated)
+            envelope["meta"]["deprecated"] = dict(request.deprecated)
+        return envelope
+
+    def state_version(self, request: Request) -> int | None:
+        """Return the version of the session that a request is about, None when nobody knows."""
+        named = {k: v for k, v in request.params.items() if k in ("session_id", "spec_id")}
+        version = self._plane.call("session", "status", **named)["data"].get("state_version")
+        return version if isinstance(version, int) else None
+
+    def _run(self, request: Request) -> Envelope:
+        group, command = request.route.target
+        if request.route.target == CAPABILITIES:
+            return capabilities(self._plane, self.calls, request.params)
+        if self._reviewer is not None and _wants_review(request):
+            return self._reviewer(request.params)
+        if group == Local.SESSION_CONFIG.value:
+            return self._config.call(command, request.params)
+        seconds = {"timeout_seconds": request.seconds}
+        return self._plane.call(group, command, **request.params, **seconds)
+
+    def _find(self, tool: str, action: object, command: object) -> Route:
+        rows = [route for route in self.calls if route.tool == tool]
+        actions = list(dict.fromkeys(route.action for route in rows))
+        if not isinstance(action, str) or action not in actions:
+            raise _invalid("The tool has no such action.", field="action", allowed=actions)
+        rows = [route for route in rows if route.action == action]
+        if action == Local.SESSION_CONFIG.value and command is None:
+            command = "get"
+        for route in rows:
+            if route.command == command:
+                return route
+        commands = [route.command for route in rows if route.command]
+        message = (
+            f"The action {action} has no such command."
+            if commands
+            else f"The action {action} takes no command."
+        )
+        raise _invalid(message, field="command", allowed=commands)
+
+    def _check_workspace(self, named: object) -> None:
+        if named is None:
+            return
+        if not isinstance(named, str) or not self._is_ours(named):
+            raise _invalid(
+                f"This server serves {self._workspace} alone.",
+                hint="Leave workspace out, or start a server for the other folder.",
+                field="workspace",
+            )
+
+    def _is_ours(self, named: str) -> bool:
+        try:
+            return (self._workspace / named).resolve() == self._workspace.resolve()
+        except (OSError, ValueError, RuntimeError):
+            return False
+
+
+def _wants_review(request: Request) -> bool:
+    return request.route.target == _GATE and request.params.get("verdict") is None
+
+
+def _bug(request: Request) -> Envelope:
+    request_id = new_ulid("req")
+    _LOG.exception("%s failed, request %s", request.route.name, request_id)
+    error = RefusedError(ErrorCode.INTERNAL, "The server could not answer.")
+    return failure(error, request_id=request_id)
+
+
+def _seconds(route: Route, wanted: Any) -> float:
+    if wanted is None:
+        return route.budget.default
+    is_number = isinstance(wanted, int | float) and not isinstance(wanted, bool)
+    if is_number and SHORTEST <= wanted <= route.budget.most:
+        return float(wanted)
+    raise _invalid(
+        f"timeout_seconds is a number from {SHORTEST:g} to {route.budget.most:g}.",
+        field="timeout_seconds",
+    )
+
+
+def _deprecation(
+    old: Route | None, action: str, route: Route, params: Mapping[str, Any]
+) -> dict[str, str] | None:
+    """Return what to say about a name, or a way, that will go (seed 003 WS7)."""
+    if old is not None:
+        replacement = route.shape
+    elif route.action == Local.SESSION_CONFIG.value and params.get("auto_mode") is not None:
+        starts = params["auto_mode"] is True
+        replacement = f"task(action='session', command='{'start' if starts else 'pause'}')"
+    else:
+        return None
+    return {"action": action, "replacement": replacement, "removal_target": REMOVAL_TARGET}
+
+
+def _invalid(message: str, *, hint: str | None = None, **details: Any) -> RefusedError:
+    return RefusedError(ErrorCode.VALIDATION_ERROR, message, hint=hint, details=details)

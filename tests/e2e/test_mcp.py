@@ -1,0 +1,148 @@
+"""The real Claude Code, with `runner mcp` as its server, follows the skill."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.autonomy.plane import statuses, write_status
+from tests.e2e.harness import agent_environment
+from tests.e2e.skill import Implementer
+from tests.e2e.skilled_model import SkilledModel
+
+from runner.agent.process import bundled_agent
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parents[2]
+SKILL = ROOT / "skills" / "runner-implement"
+CHECK = "python3 A-001.py && python3 A-002.py"
+FILES = {name: f"print('hello from {name}')\n" for name in ("A-001", "A-002", "B-001")}
+# The model's reviewer brings a verdict along, which posture `unattended` takes from nobody.
+POSTURE = {"AUTORUNNER_POSTURE": "supervised"}
+
+
+@dataclass
+class Stage:
+    """A project with the skill in it, and what the agent needs to run there."""
+
+    project: Path
+    home: Path
+
+    def run(self, model: SkilledModel) -> str:
+        """Have Claude Code invoke the skill; return what it says at its end."""
+        tools = [f"mcp__runner__{name}" for name in ("task", "review", "journal", "server")]
+        done = subprocess.run(
+            [
+                str(bundled_agent()), "-p", "/runner-implement",
+                "--mcp-config", self._mcp_config(), "--strict-mcp-config",
+                "--tools", "Bash,Read,Write,Skill",
+                "--allowedTools", ",".join([*tools, "Bash", "Read", "Write"]),
+                "--output-format", "json",
+            ],
+            cwd=self.project,
+            env=agent_environment(self.home, model.base_url),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=110,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        result: dict[str, Any] = json.loads(done.stdout)
+        return str(result["result"])
+
+    def _mcp_config(self) -> str:
+        names = ("PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
+        server = {
+            "command": sys.executable,
+            "args": ["-m", "runner", "mcp", "--workspace", str(self.project)],
+            "env": {name: os.environ[name] for name in names if name in os.environ} | POSTURE,
+        }
+        return json.dumps({"mcpServers": {"runner": server}})
+
+    def model(self, verdict: str = "pass") -> SkilledModel:
+        implementer = Implementer(self.project, FILES, verdict)
+        return SkilledModel(implementer.play, self.project)
+
+    def session(self) -> dict[str, Any]:
+        (file,) = (self.project / ".runner/autonomy/sessions").glob("*.json")
+        state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return state
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path / "project", tmp_path / "home")
+    stage.project.mkdir()
+    stage.home.mkdir()
+    shutil.copytree(SKILL, stage.project / ".claude" / "skills" / SKILL.name)
+    phases = {"p1": ["A-001", "A-002"], "p2": ["B-001"]}
+    write_status(stage.project, phases, commands={"p1": [CHECK]})
+    yield stage
+    for pid in _processes_of(stage.home):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _processes_of(home: Path) -> list[int]:
+    mark = f"HOME={home}\0".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                carries = mark in (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            found += [int(entry.name)] if carries else []
+    return found
+
+
+def test_one_phase_is_completed_by_the_skill(stage: Stage) -> None:
+    with stage.model() as model:
+        said = stage.run(model)
+    assert said.startswith("runner-implement: loop_signal=phase_complete session_id=auto_")
+    assert statuses(stage.project) == {"A-001": "passed", "A-002": "passed", "B-001": "pending"}
+    session = stage.session()
+    assert (session["status"], session["pause_reason"]) == ("paused", "phase_complete")
+    assert session["phase_gates"]["p1"]["verdict"] == "pass"
+    assert _processes_of(stage.home) == []
+
+
+def test_the_model_was_given_the_skill_and_all_tools_at_once(stage: Stage) -> None:
+    with stage.model() as model:
+        stage.run(model)
+    given = "\n".join(model.player.prompts)
+    assert "# Implement one phase with runner" in given
+    tools = model.player.tools
+    assert {"mcp__runner__task", "mcp__runner__review", "mcp__runner__server"} <= set(tools)
+
+
+def test_the_second_run_goes_on_to_the_end(stage: Stage) -> None:
+    with stage.model() as model:
+        stage.run(model)
+    with stage.model() as model:
+        said = stage.run(model)
+    assert "loop_signal=spec_complete" in said
+    assert set(statuses(stage.project).values()) == {"passed"}
+
+
+def test_a_review_that_keeps_failing_stops_the_skill(stage: Stage) -> None:
+    with stage.model(verdict="fail") as model:
+        said = stage.run(model)
+    assert "loop_signal=paused_needs_attention" in said
+    assert stage.session()["pause_reason"] == "fidelity_cycle_limit"
+
+
+def test_without_a_plan_the_skill_ends_in_its_preflight(stage: Stage) -> None:
+    (stage.project / ".runner" / "status.json").unlink()
+    with stage.model() as model:
+        said = stage.run(model)
+    assert said == "runner-implement: loop_signal=none session_id=none"
+    assert not (stage.project / "A-001.py").exists()

@@ -1,0 +1,288 @@
+"""Every refusal that the control plane knows, met by a real client of the protocol."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+from tests.autonomy.plane import Client as PlaneClient
+from tests.autonomy.plane import Clock, statuses, write_status
+from tests.server.conftest import PHASES
+from tests.server.mcp_client import McpClient
+
+from runner.autonomy.codes import CODES, ErrorCode
+from runner.autonomy.service import ControlPlane
+from runner.autonomy.store.layout import user_state_directory
+
+Envelope = dict[str, Any]
+Scene = Callable[[McpClient], Envelope]
+
+NOT_HERE = {
+    ErrorCode.HEARTBEAT_STALE: "comes as details.pause_trigger; see the test below",
+    ErrorCode.INTERNAL: "is a bug; test_calls.py has one",
+    ErrorCode.FEATURE_DISABLED: "tested with the feature flags",
+    ErrorCode.AUTHORIZATION: "tested with the postures",
+    ErrorCode.RATE_LIMITED: "tested with the postures",
+    ErrorCode.GATE_AUDIT_FAILURE: "tested with the gates",
+}
+
+
+def _plan(client: McpClient, phases: dict[str, list[str]], **options: Any) -> Path:
+    return write_status(client.workspace, phases, commands={"p1": ["make test"]}, **options)
+
+
+def _session(client: McpClient, command: str, **params: Any) -> Envelope:
+    return client.call("session", command, **params)
+
+
+def _report(client: McpClient, report: dict[str, Any]) -> Envelope:
+    return client.call("step", "next", last_step_result=report)
+
+
+def _earlier(client: McpClient, **span: float) -> PlaneClient:
+    """Return a caller of the same workspace whose clock is slow by that much."""
+    clock = Clock()
+    clock.now = datetime.now(UTC) - timedelta(**span)
+    keys = client.workspace.parent / "state" / user_state_directory().name
+    earlier = PlaneClient(client.workspace, clock)
+    earlier.plane = ControlPlane(client.workspace, clock=clock, key_directory=keys)
+    return earlier
+
+
+def _first(client: PlaneClient, **options: Any) -> dict[str, Any]:
+    client.start(**options)
+    step: dict[str, Any] = client.next()["next_step"]
+    return step
+
+
+def _at(client: McpClient, step_type: str, **options: Any) -> dict[str, Any]:
+    """Go on to the first step of a type and return it."""
+    step = _first(client, **options)
+    while step["type"] != step_type:
+        step = client.next(client.report(step))["next_step"]
+    return step
+
+
+def _step_result_required(client: McpClient) -> Envelope:
+    _first(client)
+    return client.call("step", "next")
+
+
+def _step_mismatch(client: McpClient) -> Envelope:
+    report = client.report(_first(client))
+    return _report(client, report | {"step_id": "step_01ARZ3NDEKTSV4RRFFQ69G5FAV"})
+
+
+def _step_proof_required(client: McpClient) -> Envelope:
+    return _report(client, client.report(_first(client)) | {"step_proof": None})
+
+
+def _step_proof_invalid(client: McpClient) -> Envelope:
+    return _report(client, client.report(_first(client)) | {"step_proof": "stp_" + "A" * 43})
+
+
+def _step_proof_conflict(client: McpClient) -> Envelope:
+    report = client.report(_first(client))
+    client.next(report)
+    return _report(client, report | {"note": "Something else."})
+
+
+def _step_proof_expired(client: McpClient) -> Envelope:
+    earlier = _earlier(client, minutes=20)
+    patient = {"heartbeat_grace_minutes": 60, "heartbeat_stale_minutes": 60}
+    return _report(client, earlier.report(_first(earlier, **patient)))
+
+
+def _write_lock_active(client: McpClient) -> Envelope:
+    proof = _first(client)["step_proof_token"]
+    return client.call("task", "complete", task_id="B-001", autonomy_step_proof=proof)
+
+
+def _invalid_gate_evidence(client: McpClient) -> Envelope:
+    report = client.report(_at(client, "run_fidelity_gate"))
+    return _report(client, report | {"gate_evidence_token": "gev_" + "A" * 43})
+
+
+def _ambiguous(client: McpClient) -> Envelope:
+    client.start()
+    path = client.workspace / ".runner" / "status.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"specId": "other"}))
+    client.start()
+    return client.call("step", "next")
+
+
+def _exists(client: McpClient) -> Envelope:
+    client.start()
+    return _session(client, "start")
+
+
+def _unrecoverable(client: McpClient) -> Envelope:
+    client.start()
+    client.session_file().write_text("{")
+    return client.call("step", "next", session_id=client.session_id)
+
+
+def _locked(client: McpClient) -> Envelope:
+    client.start()
+    with FileLock(_locks(client) / f"session_{client.session_id}.lock"):
+        return _session(client, "pause")
+
+
+def _late(client: McpClient) -> Envelope:
+    """Wait for the session first, and then for the deliverables, until the time is up."""
+    step = _first(client)
+    session = FileLock(_locks(client) / f"session_{client.session_id}.lock", thread_local=False)
+    with FileLock(_locks(client) / "status.lock"):
+        session.acquire()
+        threading.Timer(3, session.release).start()
+        proof = {"task_id": step["task_id"], "autonomy_step_proof": step["step_proof_token"]}
+        envelope = client.call("task", "block", **proof)
+    while statuses(client.workspace)[step["task_id"]] != "blocked":
+        time.sleep(0.01)  # what is late is not left to run into the next test
+    return envelope
+
+
+def _locks(client: McpClient) -> Path:
+    return client.workspace / ".runner" / "autonomy" / "locks"
+
+
+def _manual_gate(client: McpClient, **acknowledged: Any) -> Envelope:
+    client.next(client.report(_at(client, "run_fidelity_gate", gate_policy="manual")))
+    return _session(client, "resume", **acknowledged)
+
+
+def _wrong_acknowledgement(client: McpClient) -> Envelope:
+    wrong = {"acknowledge_gate_review": True, "acknowledged_gate_attempt_id": "gate_x"}
+    return _manual_gate(client, **wrong)
+
+
+def _wrong_transition(client: McpClient) -> Envelope:
+    client.start()
+    return _session(client, "resume")
+
+
+def _auto_mode(client: McpClient) -> Envelope:
+    (client.workspace / ".runner" / "status.json").unlink()
+    return client.envelope("task", action="session-config", auto_mode=True)
+
+
+def _changed_spec(client: McpClient) -> None:
+    """Complete A-001, then take it away, so that the session fails."""
+    report = client.report(_first(client))
+    step = client.next(report)["next_step"]
+    _plan(client, PHASES | {"p1": ["A-002"]})
+    assert client.next(client.report(step))["status"] == "failed"
+
+
+def _rebase_required(client: McpClient) -> Envelope:
+    _changed_spec(client)
+    return _session(client, "resume", force=True)
+
+
+def _completed_removed(client: McpClient) -> Envelope:
+    _changed_spec(client)
+    return _session(client, "rebase")
+
+
+def _no_spec(client: McpClient) -> Envelope:
+    return _session(client, "start", spec_id="other")
+
+
+def _no_session(client: McpClient) -> Envelope:
+    return _session(client, "status", session_id="auto_01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def _receipt(client: McpClient, **changes: Any) -> Envelope:
+    report = client.report(_at(client, "execute_verification"))
+    return _report(client, report | changes)
+
+
+def _no_receipt(client: McpClient) -> Envelope:
+    return _receipt(client, verification_receipt=None)
+
+
+def _wrong_receipt(client: McpClient) -> Envelope:
+    step = _at(client, "execute_verification")
+    receipt = client.receipt(step) | {"results": []}
+    return _report(client, client.report(step) | {"verification_receipt": receipt})
+
+
+def _edited_evidence(client: McpClient) -> Envelope:
+    step = _at(client, "run_fidelity_gate")
+    report = client.report(step, "failure") | {"outcome": "success"} | client.review(step, "fail")
+    evidence = client.state()["pending_gate_evidence"]
+    client.edit_state(pending_gate_evidence=evidence | {"verdict": "pass"})
+    return _report(client, report)
+
+
+def _skipped_gate(client: McpClient) -> Envelope:
+    return _report(client, client.report(_at(client, "run_fidelity_gate"), "skipped"))
+
+
+def _unwritable(client: McpClient) -> Envelope:
+    (client.workspace / ".runner" / "autonomy").write_text("A file where a folder is needed.")
+    return _session(client, "start")
+
+
+SCENES: dict[ErrorCode, Scene] = {
+    ErrorCode.STEP_RESULT_REQUIRED: _step_result_required,
+    ErrorCode.STEP_MISMATCH: _step_mismatch,
+    ErrorCode.STEP_PROOF_REQUIRED: _step_proof_required,
+    ErrorCode.STEP_PROOF_INVALID: _step_proof_invalid,
+    ErrorCode.STEP_PROOF_CONFLICT: _step_proof_conflict,
+    ErrorCode.STEP_PROOF_EXPIRED: _step_proof_expired,
+    ErrorCode.AUTONOMY_WRITE_LOCK_ACTIVE: _write_lock_active,
+    ErrorCode.INVALID_GATE_EVIDENCE: _invalid_gate_evidence,
+    ErrorCode.INVALID_CURSOR: lambda client: _session(client, "list", cursor="x"),
+    ErrorCode.NO_ACTIVE_SESSION: lambda client: _session(client, "status"),
+    ErrorCode.AMBIGUOUS_ACTIVE_SESSION: _ambiguous,
+    ErrorCode.SPEC_SESSION_EXISTS: _exists,
+    ErrorCode.SESSION_UNRECOVERABLE: _unrecoverable,
+    ErrorCode.LOCK_TIMEOUT: _locked,
+    ErrorCode.TIMEOUT: _late,
+    ErrorCode.MANUAL_GATE_ACK_REQUIRED: _manual_gate,
+    ErrorCode.INVALID_GATE_ACK: _wrong_acknowledgement,
+    ErrorCode.INVALID_STATE_TRANSITION: _wrong_transition,
+    ErrorCode.AUTO_MODE_SPEC_RESOLUTION_FAILED: _auto_mode,
+    ErrorCode.SPEC_REBASE_REQUIRED: _rebase_required,
+    ErrorCode.REBASE_COMPLETED_TASKS_REMOVED: _completed_removed,
+    ErrorCode.VALIDATION_ERROR: lambda client: client.call("step", "heartbeat"),
+    ErrorCode.SPEC_NOT_FOUND: _no_spec,
+    ErrorCode.SESSION_NOT_FOUND: _no_session,
+    ErrorCode.VERIFICATION_RECEIPT_REQUIRED: _no_receipt,
+    ErrorCode.VERIFICATION_RECEIPT_INVALID: _wrong_receipt,
+    ErrorCode.GATE_INTEGRITY_CHECKSUM: _edited_evidence,
+    ErrorCode.REQUIRED_GATE_UNSATISFIED: _skipped_gate,
+    ErrorCode.STATE_UNWRITABLE: _unwritable,
+}
+
+
+@pytest.mark.parametrize("code", SCENES)
+def test_the_code_stands_in_the_data_of_the_refusal(client: McpClient, code: ErrorCode) -> None:
+    envelope = SCENES[code](client)
+    assert not envelope["success"]
+    assert envelope["data"]["error_code"] == code
+    assert envelope["data"]["error_type"] == CODES[code].error_type
+    assert envelope["data"]["remediation"]
+    assert envelope["error"]
+
+
+def test_every_code_has_a_scene_or_a_reason_why_not() -> None:
+    assert set(SCENES) | set(NOT_HERE) == set(ErrorCode)
+    assert not set(SCENES) & set(NOT_HERE)
+
+
+def test_a_silent_caller_finds_the_session_paused_and_the_trigger_named(
+    client: McpClient,
+) -> None:
+    earlier = _earlier(client, minutes=30)
+    step = _first(earlier, step_proof_ttl_minutes=60)
+    earlier.ok("step", "heartbeat", context_usage_pct=1)
+    data = client.next(client.report(step))
+    assert data["pause_reason"] == "heartbeat_stale"
+    assert data["details"]["pause_trigger"] == "HEARTBEAT_STALE"
