@@ -214,6 +214,11 @@ class PathPolicy:
                     f"{shown}: {part} is protected. Use git commands, and the tools of runner "
                     "for its state.",
                 )
+        if any(map(_hides_path, path.split("/"))):
+            raise RefusedError(
+                "path:blank",
+                f"{shown}: split at its blanks, this name would be another path. Leave them out.",
+            )
         if parts[-1] in _GUARDED_FILES:
             raise RefusedError("path:protected", f"{shown} is protected; leave it as it is.")
         if parts[-1].startswith("-") or re.search(r"\s-", parts[-1]):
@@ -255,6 +260,13 @@ class PathPolicy:
         if "\x00" in text:
             raise RefusedError("path:nul", "A path can't contain a NUL character.")
         _refuse_lost_folder(text)
+
+
+def _hides_path(part: str) -> bool:
+    """Whether an unquoted variable with this name would become a protected or absolute path."""
+    pieces = [_folded(piece) for piece in part.split()]
+    hidden = any(piece in GUARDED | _GUARDED_FILES for piece in pieces)
+    return (hidden and len(pieces) > 1) or part != part.rstrip()
 
 
 def _refuse_lost_folder(text: str, *, removes: bool = False) -> None:

@@ -4,6 +4,7 @@ import re
 
 from runner.security.context import Context
 from runner.security.paths import is_endless, mentions_secret
+from runner.security.patterns import check_shape
 from runner.security.refusal import RefusedError
 from runner.security.shell.facts import Redirection, Word
 
@@ -24,6 +25,9 @@ def check_redirection(context: Context, redirection: Redirection, cwd: str | Non
         return
     if target.choices is None and target.prefix.startswith("/dev/fd/"):
         return  # a process substitution; what it runs is judged by itself
+    if target.choices is None and target.shapes and not target.splits:
+        _check_shapes(context, target, cwd)
+        return
     if target.choices is None or target.glob:
         raise RefusedError(
             "redirection:unknown",
@@ -31,6 +35,15 @@ def check_redirection(context: Context, redirection: Redirection, cwd: str | Non
         )
     for text in target.choices:
         context.paths.write(text, cwd)
+
+
+def _check_shapes(context: Context, target: Word, cwd: str | None) -> None:
+    for shape in target.shapes:
+        check_shape(
+            context.paths, "write", shape, cwd,
+            check=lambda path: context.paths.write(path, cwd),
+            refuse=lambda reason: RefusedError("redirection:unknown", reason),
+        )  # fmt: skip
 
 
 def _is_descriptor(target: Word) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
+from runner.security.shell import shapes
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.values import (
     EMPTY,
@@ -16,6 +17,7 @@ from runner.security.shell.values import (
     as_list,
     join,
     one_of,
+    shaped,
 )
 
 if TYPE_CHECKING:
@@ -137,6 +139,9 @@ def _edited(part: Variable, value: Value, operand: Value) -> Value:
     edit = _exact_edit(part.operator, source, operand)
     if edit is not None and value.choices is not None and all(map(str.isascii, value.choices)):
         return one_of([edit(text) for text in value.choices])
+    forms = _edited_shape(part.operator, source, operand, value)
+    if forms is not None:
+        return shaped(forms)
     safe = value.safe and (operand.safe or part.operator[0] in "#%^,")
     kept = _derived(value)
     return Value(
@@ -147,10 +152,35 @@ def _edited(part: Variable, value: Value, operand: Value) -> Value:
     )
 
 
+def _edited_shape(operator: str, source: str, operand: Value, value: Value) -> shapes.Shapes:
+    """The same for a text with holes, where it is certain what is taken away."""
+    if value.shapes is None:
+        return None
+    if (operator, source) == ("##", "*/"):
+        return shapes.last_part(value.shapes)
+    if operator[0] not in "#%" or operand.choices is None or len(operand.choices) != 1:
+        return None
+    if (operator, source) == ("%", ".*"):
+        return _without_ending(value.shapes)
+    if _PATTERN.search(source):
+        return None
+    return shapes.edited(operator, operand.choices[0], value.shapes)
+
+
+def _without_ending(forms: tuple[str, ...]) -> shapes.Shapes:
+    """`${x%.*}` where the last dot stands in the fixed text at the end."""
+    tails = [shapes.HOLE.split(text)[-1] for text in forms]
+    if not all("." in tail and "/" not in tail for tail in tails):
+        return None
+    return tuple(text.rpartition(".")[0] for text in forms)
+
+
 def _exact_edit(operator: str, source: str, operand: Value) -> Callable[[str], str] | None:
     """The edit as a function of the text, where the pattern is simple enough to be exact."""
     if (operator, source) == ("##", "*/"):
         return lambda text: text.rpartition("/")[2]
+    if (operator, source) == ("%", ".*"):
+        return lambda text: text.rpartition(".")[0] if "." in text else text
     if (operator, source) == ("%", "/*"):
         return lambda text: text.rpartition("/")[0] if "/" in text else text
     if operator in ("^^", ",,") and not source:
