@@ -113,7 +113,8 @@ class _Reader:
         if text is None:
             return self._unknown(word)
         if word.glob and (_GLOB_START.match(text) or text.startswith("-")):
-            if _NAMED_PATTERN.match(text):
+            name = text.partition("=")[0]
+            if _NAMED_PATTERN.match(text) and self._option(name).kind != "write":
                 refuse_dash_names(self.rule, text, self.context, self.cwd)
                 self._long(text, replace(word, glob=False))
                 return False

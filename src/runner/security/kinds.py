@@ -112,9 +112,12 @@ def _listed(call: Call, name: str, word: Word, what: str) -> None:
     pattern = call.context.rules.lists.get(name)
     if pattern is None:
         raise call.refuse(f"the profiles have no list {name}.")
-    if word.choices is None or word.glob:
+    texts = word.choices
+    if shapes.only(word.shapes, shapes.DIGITS):
+        texts = tuple(shapes.samples(shape)[0] for shape in word.shapes if shapes.samples(shape))
+    if not texts or word.glob:
         raise call.refuse(f"{what} must be written out, not {word.source or 'computed'}.")
-    for text in word.choices:
+    for text in texts:
         if not re.fullmatch(pattern, text, re.VERBOSE):
             raise call.refuse(f"{text} is not allowed for {what}. {call.rule.instead}".rstrip())
 
