@@ -20,7 +20,20 @@ _WILD = re.compile(r"[*?\[]")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*(?:[a-zA-Z%]{0,3})?")
 # What runs the file that it is given.
 _INTERPRETERS = frozenset(
-    {"node", "python", "python3", "ruby", "php", "perl", "bun", "tsx", "ts-node", "bash", "sh", "deno"}
+    {
+        "node",
+        "python",
+        "python3",
+        "ruby",
+        "php",
+        "perl",
+        "bun",
+        "tsx",
+        "ts-node",
+        "bash",
+        "sh",
+        "deno",
+    }
 )
 _ENDING = re.compile(r"\.\w+\Z")
 # What tools take in place of a file: an address, inline settings, a file of arguments.

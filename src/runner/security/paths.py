@@ -21,6 +21,7 @@ GUARDED = frozenset({".git", ".runner", ".autonoe", ".claude"})
 _GUARDED_FILES = frozenset({".mcp.json", ".gitmodules", ".gitconfig", ".bashrc", ".profile"})
 _OPEN_DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"})
 _DEVICE_FD = re.compile(r"/dev/fd/\d+")
+_KERNEL = ("/proc/", "/sys/", "/dev/fd/")
 _ENDLESS = frozenset({"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"})
 
 # Files and folders that hold credentials or other people's data, wherever they stand.
@@ -166,6 +167,9 @@ class PathPolicy:
                 "Use a path relative to the project directory.",
             )
         lexical = self._lexical(text, cwd)
+        if lexical.startswith(_KERNEL):
+            # Links there lead to wherever the process that looks happens to be.
+            raise RefusedError("path:outside", f"{text} is no place for files. {_INSTEAD}")
         self.refuse_guarded(lexical, text)
         self.refuse_guarded(real, text)
         if self.inside(real) and self.inside(lexical):

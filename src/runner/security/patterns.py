@@ -19,7 +19,9 @@ Refuse = Callable[[str], RefusedError]
 CheckPath = Callable[[str], None]
 
 _MAX_MATCHES = 500
+_WIDE = ("/home", "/root", "/etc", "/var", "/proc", "/run", "/home/me", "/Users/me")
 _MAX_GUARDED = 2000
+_WILD = re.compile(r"[*?\[]")
 _MAY_BE_EMPTY = re.compile(f"[{shapes.DIGITS}{shapes.SIGNED}{shapes.COMMIT}{shapes.LISTED}]")
 _CHANGES = frozenset({"write", "remove"})
 # Files that guarded folders hold: no pattern over the whole project may change them.
@@ -34,6 +36,12 @@ def check_glob(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse:
     """Refuse patterns that can reach protected names or credentials."""
     if kind not in _CHANGES:
         _check_read(paths, text, cwd, refuse)
+        if kind == "tree" and text.startswith(("/", "~", "..")):
+            for found in _matches(paths, os.path.expanduser(text), cwd):  # noqa: PTH111
+                paths.read_tree(found, cwd)
+            wide = next((w for w in _WIDE if fnmatch.fnmatchcase(w, text)), None)
+            if wide is not None:
+                raise refuse(f"{text} reaches all of {wide}. Name a folder of the project.")
         return
     parts = text.split("/")
     for part in parts:
@@ -64,10 +72,19 @@ def _matches(paths: PathPolicy, pattern: str, cwd: str | None) -> Iterator[str]:
 
 
 def check_links(paths: PathPolicy, text: str, cwd: str | None, check: CheckPath) -> None:
-    """Check each file that a pattern matches now: one may be a link that leads away."""
-    if cwd is not None:
-        for found in _matches(paths, text, cwd):
-            check(found)
+    """Check each place that a pattern leads to now: a link there may lead away.
+
+    What follows the last part with a wildcard need not exist (`packages/*/new.txt`).
+    """
+    if cwd is None:
+        return
+    parts = text.rstrip("/").split("/")
+    wild = [index for index, part in enumerate(parts) if _WILD.search(part)]
+    if not wild:
+        return
+    rest = parts[wild[-1] + 1 :]
+    for found in _matches(paths, "/".join(parts[: wild[-1] + 1]), cwd):
+        check("/".join([found, *rest]))
 
 
 def check_shape(

@@ -16,7 +16,9 @@ _PRINTF = re.compile(r"(?:%0?[0-9]*d|\\n)+")
 _TEMPLATE = re.compile(r"/tmp/[A-Za-z0-9_][\w.-]*?X{3,}", re.ASCII)  # noqa: S108
 _STDERR = 2
 _GREP_NUMBERS = re.compile(r"-[ivEFwxPsaonhm]+[0-9]*")
-_AWK_LINES = re.compile(r"\s*(?:/[^/]*/|END|NR ?== ?[0-9]+)?\s*\{\s*print F?NR\s*(?:;\s*exit\s*)?;?\s*\}")
+_AWK_LINES = re.compile(
+    r"\s*(?:/[^/]*/|END|NR ?== ?[0-9]+)?\s*\{\s*print F?NR\s*(?:;\s*exit\s*)?;?\s*\}"
+)
 _SED_LINES = re.compile(r"/[^/\\]*/=")
 _BEFORE_COLON: tuple[list[str | None], ...] = (["cut", "-d:", "-f1"], ["cut", "-d", ":", "-f1"], ["cut", "-d", ":", "-f", "1"], ["cut", "-f1", "-d:"], ["cut", "-f1", "-d", ":"], ["cut", "-f", "1", "-d", ":"], ["awk", "-F:", "{print $1}"], ["awk", "-F", ":", "{print $1}"], ["sed", "s/:.*//"])  # fmt: skip
 _COLUMNS = (*_BEFORE_COLON, ["awk", "{print $1}"], ["cut", "-f1"], ["cut", "-d ", "-f1"], ["cut", "-d", " ", "-f1"], ["cut", "-f1", "-d "])  # fmt: skip
@@ -81,7 +83,9 @@ def only_pipeline(body: Sequence) -> list[Simple] | None:
 def plain_pipeline(pipeline: list[Command]) -> list[Simple] | None:
     """These commands, when they are simple and print into nothing but the pipe."""
     found = [command for command in pipeline if isinstance(command, Simple)]
-    plain = len(found) == len(pipeline) and all(c.words and not c.assigns and _quiet(c) for c in found)
+    plain = len(found) == len(pipeline) and all(
+        c.words and not c.assigns and _quiet(c) for c in found
+    )
     return found if plain else None
 
 

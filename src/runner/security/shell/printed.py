@@ -213,7 +213,9 @@ def _git_lists(rest: list[str | None]) -> Shapes:
     if name in ("diff", "show", "diff-tree") and "--name-only" in args:
         if name == "show" and not {"--format=", "--pretty="} & set(args):
             return None
-        flags = {t for t in args if t and re.fullmatch(r"--diff-filter=\w+|--(?:format|pretty)=", t)}
+        flags = {
+            t for t in args if t and re.fullmatch(r"--diff-filter=\w+|--(?:format|pretty)=", t)
+        }
         if "--" in args:
             split = args.index("--")
             known = _only_flags(args[:split], _GIT_DIFFS | flags)
@@ -269,8 +271,12 @@ def _find(rest: list[str | None]) -> Shapes:
     if not all(text is not None and (text[:1] != "-" or text in _FIND_FLAGS) for text in rest):
         return None
     names = [rest[i + 1] for i, text in enumerate(rest[:-1]) if text in ("-name", "-iname")]
-    tails = {"." + name.rpartition(".")[2] for name in names if name and re.fullmatch(r"\*\.\w+", name)}
-    known = bool(tails) and len(tails) == len(set(names)) and not {"-not", "!", "-prune"} & set(rest)
+    tails = {
+        "." + name.rpartition(".")[2] for name in names if name and re.fullmatch(r"\*\.\w+", name)
+    }
+    known = (
+        bool(tails) and len(tails) == len(set(names)) and not {"-not", "!", "-prune"} & set(rest)
+    )
     return _below(starts or ["."], sorted(tails) if known else [""])
 
 
@@ -289,12 +295,16 @@ def _grep(rest: list[str | None]) -> Shapes:
     if not all(_RELATIVE.fullmatch(folder) for folder in folders):
         return None
     found = shapes.of_patterns(tuple(folders)) or ()
-    return tuple(form for text in found for form in (text, f"{text.rstrip('/')}/{LISTED}"))[:8] or None
+    return (
+        tuple(form for text in found for form in (text, f"{text.rstrip('/')}/{LISTED}"))[:8] or None
+    )
 
 
 def _rg(rest: list[str | None]) -> Shapes:
     flags = re.compile(r"-[linwFuS]+|--files|--files-with-matches|--(?:type|glob)=.*|-[tg].*")
-    if not any(t in ("-l", "--files", "--files-with-matches") or (t and _is_listing_flag(t)) for t in rest):
+    if not any(
+        t in ("-l", "--files", "--files-with-matches") or (t and _is_listing_flag(t)) for t in rest
+    ):
         return None
     if not all(t is not None and (t[:1] != "-" or flags.fullmatch(t)) for t in rest):
         return None
@@ -316,4 +326,3 @@ _LISTING_COMMANDS: dict[str, Callable[[list[str | None]], Shapes]] = {
     "rg": _rg,
     "ls": _ls,
 }
-

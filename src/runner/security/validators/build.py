@@ -226,7 +226,19 @@ def _task_runner(call: Call) -> None:
 _RUNNER_VERBS = frozenset({"run", "run-many", "affected", "show", "graph", "list", "ls", "report"})
 # Verbs of the runners themselves that a script of the project may have for its name.
 _OWN_VERBS = frozenset(
-    {"exec", "dlx", "login", "link", "gen", "generate", "g", "migrate", "publish", "version", "release"}
+    {
+        "exec",
+        "dlx",
+        "login",
+        "link",
+        "gen",
+        "generate",
+        "g",
+        "migrate",
+        "publish",
+        "version",
+        "release",
+    }
     | {"init", "import", "add", "reset", "connect", "clean", "boot", "bootstrap"}
 )
 _SCRIPT_VERBS = frozenset({"test", "lint", "build", "dev", "start", "typecheck", "check"})
@@ -237,7 +249,9 @@ def _task(call: Call, text: str) -> None:
     if call.context.mode == "run":
         allowed = allowed or text in _SCRIPT_VERBS or _listed(call, "npm-scripts-run", text)
     if not allowed:
-        raise call.refuse(f"the task {text} is not allowed here. Run build, test, lint and the like.")
+        raise call.refuse(
+            f"the task {text} is not allowed here. Run build, test, lint and the like."
+        )
 
 
 def _docker_stats(call: Call) -> None:

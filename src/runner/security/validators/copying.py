@@ -44,7 +44,9 @@ def _lands(call: Call, target: Word, source: Word) -> None:
     forms = source.choices or source.shapes
     if not forms and not source.prefix.startswith("/dev/fd/"):
         raise call.refuse(f"name what is copied; {source.source} is not known.")
-    for text, folder in itertools.product(forms, target.choices or target.shapes or (target.prefix,)):
+    for text, folder in itertools.product(
+        forms, target.choices or target.shapes or (target.prefix,)
+    ):
         name = text.rstrip("/").rpartition("/")[2]
         if name in (".", "..", "") or (
             not source.glob and text.rstrip("/").endswith(("/.", "/.."))

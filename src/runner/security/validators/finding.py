@@ -217,9 +217,15 @@ def _delete(call: Call, starts: list[Word]) -> None:
 
 def _changes(texts: list[str]) -> bool:
     """Whether the command that find runs may change the files that it is given."""
-    return texts[:1] not in (["grep"], ["cat"], ["wc"], ["ls"], ["head"], ["tail"], ["echo"]) and not (
-        texts[:1] == ["sed"] and not any(text.startswith("-i") for text in texts)
-    )
+    return texts[:1] not in (
+        ["grep"],
+        ["cat"],
+        ["wc"],
+        ["ls"],
+        ["head"],
+        ["tail"],
+        ["echo"],
+    ) and not (texts[:1] == ["sed"] and not any(text.startswith("-i") for text in texts))
 
 
 def _plain_name(texts: list[str], action: str) -> bool:

@@ -432,7 +432,9 @@ def _perl(call: Call) -> None:
         if text is not None and re.fullmatch(r"-[nplaw0sEei0-9]*[eE]", text):
             writes = writes or "i" in text
             code.extend(require_literal(call, words.pop(0) if words else None))
-        elif text is not None and re.fullmatch(r"-(?:[nplaw]+|0777|0|[nplaw]*i(?:\.\w+)?|c|F.)", text):
+        elif text is not None and re.fullmatch(
+            r"-(?:[nplaw]+|0777|0|[nplaw]*i(?:\.\w+)?|c|F.)", text
+        ):
             writes = writes or "i" in text
         elif text is not None and text.startswith("-"):
             raise call.refuse(f"the option {text} is not allowed.")

@@ -126,7 +126,9 @@ def _check_folder(call: Call, folder: str) -> None:
     """An archive may hold anything, so it is not unpacked where protected files lie."""
     check(call, "write", Word.literal(f"{folder.rstrip('/')}/unpacked"), "the folder")
     if call.context.paths.absolute(folder, call.cwd) == call.context.paths.project:
-        raise call.refuse("unpack into a folder of its own (tar -C, unzip -d), not over the project.")
+        raise call.refuse(
+            "unpack into a folder of its own (tar -C, unzip -d), not over the project."
+        )
 
 
 def _unzip(call: Call) -> None:
