@@ -35,6 +35,8 @@ _INTERPRETERS = frozenset(
         "deno",
     }
 )
+# Lists of what a tool only looks at or puts into its output: names may be computed.
+_HARMLESS_LISTS = frozenset({"go-package", "go-ldflags"})
 _ENDING = re.compile(r"\.\w+\Z")
 # What tools take in place of a file: an address, inline settings, a file of arguments.
 _NOT_A_FILE = re.compile(r"://|^[@{]|^\w+:(?!:)(?=[/.])|[\"\x27]|^(?:data|file|git|pkg|npm):")
@@ -126,8 +128,10 @@ def _listed(call: Call, name: str, word: Word, what: str) -> None:
     if pattern is None:
         raise call.refuse(f"the profiles have no list {name}.")
     texts = word.choices
-    if shapes.only(word.shapes, shapes.DIGITS):
-        texts = tuple(shapes.samples(shape)[0] for shape in word.shapes if shapes.samples(shape))
+    if name in _HARMLESS_LISTS and word.shapes:
+        texts = tuple(shapes.filled(shape) for shape in word.shapes)
+    elif shapes.only(word.shapes, shapes.DIGITS):
+        texts = tuple(map(shapes.filled, word.shapes))
     if not texts or word.glob:
         raise call.refuse(f"{what} must be written out, not {word.source or 'computed'}.")
     for text in texts:

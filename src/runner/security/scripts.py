@@ -50,7 +50,7 @@ def require_script(text: str, context: Context, command: SimpleCommand) -> None:
 def _enrich(script: Script, context: Context) -> Context:
     """Add what a script's commands tell about each other: functions and variables."""
     for name in script.functions:
-        if name in context.rules.commands or name in _HOOK_FUNCTIONS or "/" in name:
+        if name in _HOOK_FUNCTIONS or "/" in name:
             raise RefusedError(
                 "function:shadow", f"A function must not be named {name}. Choose another name."
             )

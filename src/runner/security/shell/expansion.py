@@ -32,6 +32,7 @@ from runner.security.shell.values import (
 )
 
 if TYPE_CHECKING:
+    from runner.security.shell.facts import SimpleCommand
     from runner.security.shell.limits import Budget
     from runner.security.shell.state import Environment
 
@@ -47,6 +48,7 @@ class Host(Protocol):
 
     environment: Environment
     budget: Budget
+    commands: list[SimpleCommand]
 
     def substitution(self, body: Sequence) -> None:
         """Visit the commands of a substitution."""
@@ -150,12 +152,15 @@ class Expander:
     def printed(self, pipeline: list[Simple]) -> Value | None:
         """What is known of each line that a pipeline prints."""
         commands: list[list[Value]] = []
+        found = len(self.host.commands)
         for command in pipeline:
             words = [word for word in command.words if isinstance(word, Word)]
             name = words[0].plain() if len(words) == len(command.words) else None
             if name not in outputs.MODELLED:
                 return None
             commands.append([field for word in words for field in self._again(word)])
+        # These words are visited where the pipeline runs as well.
+        del self.host.commands[found:]
         return printed(commands)
 
     def _again(self, word: Word) -> list[Value]:

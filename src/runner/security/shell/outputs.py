@@ -24,7 +24,7 @@ _BEFORE_COLON: tuple[list[str | None], ...] = (["cut", "-d:", "-f1"], ["cut", "-
 _COLUMNS = (*_BEFORE_COLON, ["awk", "{print $1}"], ["cut", "-f1"], ["cut", "-d ", "-f1"], ["cut", "-d", " ", "-f1"], ["cut", "-f1", "-d "])  # fmt: skip
 _NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 
-MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp", "basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut", "du", "getconf", "sysctl"])  # fmt: skip
+MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp", "basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut", "du", "getconf", "sysctl", "seq", "go"])  # fmt: skip
 """Programs whose output is relied on: no function may take their name."""
 
 
@@ -153,6 +153,9 @@ def _counts(texts: list[str | None], words: list[Word]) -> bool:
 def _small(name: str, rest: list[str | None], known: list[str]) -> bool:
     if name == "nproc":
         return all(text == "--all" for text in rest)
+    if name == "seq":
+        numbers = [text for text in known if text != "-w"]
+        return all(re.fullmatch(r"-?[0-9]+", text) for text in numbers) and len(known) == len(rest)
     if name in ("getconf", "sysctl"):
         return rest in (["_NPROCESSORS_ONLN"], ["-n", "hw.ncpu"], ["-n", "hw.logicalcpu"])
     if name == "awk":

@@ -19,6 +19,8 @@ PROGRAMS = frozenset(["basename", "dirname", "ls", "find", "rg", "awk", "sed", "
 
 _LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 _FILTER = re.compile(r"-[vEFiwxP]+")
+_DATE_PART = re.compile(r"%-?[YmdHMSsjNuyI]")
+_DATE_PLAIN = re.compile(f"{shapes.DIGITS}[\\w.:{shapes.DIGITS}-]*")
 _ENDING = re.compile(r"\\\.(?:(\w+)|\(([\w|]+)\))\$")
 _REF = re.compile(r"@|(?!-)[A-Za-z][\w-]*(?:[/.][\w-]+)*(?:[~^][0-9]*|@\{[0-9u]\})*", re.ASCII)
 _RANGE = re.compile(rf"(?:{_REF.pattern})?\.\.\.?(?:{_REF.pattern})?", re.ASCII)
@@ -45,6 +47,8 @@ def printed(commands: list[list[Value]]) -> Value | None:
         return None
     if first[:1] in (["basename"], ["dirname"]) and not rest:
         return _path_part(first, commands[0])
+    if first[:1] == ["date"]:
+        return None if rest else _date(first[1:])
     if _columns(first):
         while rest and _selects(rest[0]):
             rest.pop(0)
@@ -90,6 +94,16 @@ def _path_part(texts: list[str | None], words: list[Value]) -> Value | None:
 def _loose(text: str) -> str:
     """A name that may have been cut at a blank."""
     return LISTED if text.startswith(LISTED) else shapes.beginning(text) + NAME
+
+
+def _date(rest: list[str | None]) -> Value | None:
+    """`date +%Y-%m-%d`: numbers with plain characters between them."""
+    texts = [text for text in rest if text != "-u"]
+    if len(texts) != 1 or texts[0] is None or not texts[0].startswith("+"):
+        return None
+    text = texts[0][1:].replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S").replace("%R", "%H:%M")
+    shape = _DATE_PART.sub(shapes.DIGITS, text)
+    return shaped((shape, "")) if _DATE_PLAIN.fullmatch(shape) else None
 
 
 def _columns(first: list[str | None]) -> bool:
@@ -196,7 +210,7 @@ _COMMIT_COMMANDS: dict[str, Callable[[list[str | None]], bool]] = {
     "rev-list": _rev_list,
     "describe": _names,
     "tag": _reads_tags,
-    "branch": lambda rest: rest == ["--show-current"],
+    "branch": lambda rest: rest in (["--show-current"], ["--format=%(refname:short)"]),
 }
 
 
@@ -270,14 +284,20 @@ def _find(rest: list[str | None]) -> Shapes:
         rest = rest[1:]
     if not all(text is not None and (text[:1] != "-" or text in _FIND_FLAGS) for text in rest):
         return None
-    names = [rest[i + 1] for i, text in enumerate(rest[:-1]) if text in ("-name", "-iname")]
-    tails = {
-        "." + name.rpartition(".")[2] for name in names if name and re.fullmatch(r"\*\.\w+", name)
-    }
-    known = (
-        bool(tails) and len(tails) == len(set(names)) and not {"-not", "!", "-prune"} & set(rest)
-    )
-    return _below(starts or ["."], sorted(tails) if known else [""])
+    return _below(starts or ["."], _found_tails(rest))
+
+
+def _found_tails(rest: list[str | None]) -> list[str]:
+    """How all names end that `-name '*.x' [-o -name '*.y']` finds."""
+    names = {rest[i + 1] for i, text in enumerate(rest[:-1]) if text == "-name"}
+    tails = {name[1:] for name in names if name and re.fullmatch(r"\*[\w-]*\.[\w.-]+", name)}
+    either = [i for i, text in enumerate(rest) if text in ("-o", "-or")]
+    joined = all(rest[i - 2 : i - 1] == rest[i + 1 : i + 2] == ["-name"] for i in either)
+    # What is excluded by a path may be (`-not -path './x/*'`); what is excluded by name may not.
+    excluded = [i for i, text in enumerate(rest) if text in ("-not", "!")]
+    plain = all(rest[i + 1 : i + 2] in (["-path"], ["-wholename"]) for i in excluded)
+    certain = joined and plain and "-prune" not in rest and len(tails) == len(names)
+    return sorted(tails) if certain and tails else [""]
 
 
 def _below(folders: list[str], tails: list[str]) -> Shapes:
@@ -311,6 +331,11 @@ def _rg(rest: list[str | None]) -> Shapes:
     return None if any(t and t.startswith(("/", "~", "..")) for t in rest) else (LISTED,)
 
 
+def _packages(rest: list[str | None]) -> bool:
+    """Whether `go list` prints only packages of the project."""
+    return bool(rest) and all(text and re.fullmatch(r"\./[\w./-]*", text) for text in rest)
+
+
 def _ls(rest: list[str | None]) -> Shapes:
     flags = [text for text in rest if text and text.startswith("-")]
     if not all(re.fullmatch(r"-[1trSdv]+", flag) for flag in flags):
@@ -325,4 +350,5 @@ _LISTING_COMMANDS: dict[str, Callable[[list[str | None]], Shapes]] = {
     "grep": _grep,
     "rg": _rg,
     "ls": _ls,
+    "go": lambda rest: (LISTED,) if rest[:1] == ["list"] and _packages(rest[1:]) else None,
 }

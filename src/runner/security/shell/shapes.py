@@ -99,6 +99,12 @@ def samples(shape: str) -> tuple[str, ...]:
     )
 
 
+def filled(shape: str) -> str:
+    """One ordinary text that fits."""
+    digits = re.sub(f"[{DIGITS}{SIGNED}]", "7", shape)
+    return HOLE.sub("x", digits.replace(COMMIT, "0badc0de"))
+
+
 def pattern(shape: str) -> str:
     """The glob pattern that matches all that fit."""
     return HOLE.sub("*", shape)

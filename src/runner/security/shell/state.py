@@ -95,6 +95,8 @@ class Knowledge:
         integers: variables with the integer attribute, whose every value is arithmetic.
         arguments: for each function the positional parameters of its calls; an unknown list alone
             when there are too many.
+        settled: whether the calls are known, so that a function without one is visited as well;
+            `unvisited`: whether there was such a function before.
         parsed: code for `eval` and `trap`, so that its loops are the same ones in every pass.
         loop_variables: what is assigned in each loop; `loop_moves`: loops that change directory.
     """
@@ -110,6 +112,8 @@ class Knowledge:
         self.parsed: dict[str, Sequence] = {}
         self.changed = False
         self.widen = False
+        self.settled = False
+        self.unvisited = False
 
     def add(self, group: set[str], name: str) -> None:
         if name not in group:

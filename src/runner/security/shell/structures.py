@@ -289,7 +289,13 @@ class Structures:
     def function(self, name: str, visit: Callable[[], object]) -> None:
         """Visit a function's body, once for each way in which the script calls it."""
         refuse_modelled(name)
-        for arguments in self.environment.knowledge.arguments.get(name) or [UNKNOWN_LIST]:
+        knowledge = self.environment.knowledge
+        calls = knowledge.arguments.get(name)
+        if not calls and not knowledge.settled:
+            # Its calls may not have been seen yet; what is unknown would spoil what is known.
+            knowledge.unvisited = True
+            return
+        for arguments in calls or [UNKNOWN_LIST]:
             self.later(visit, {"@": arguments})
 
     def later(

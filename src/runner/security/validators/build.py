@@ -5,6 +5,7 @@ from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 
 
@@ -93,7 +94,8 @@ def _cmake(call: Call) -> None:
         word = words.pop(0)
         if word.numeric:
             continue
-        text = call.literal(word, "the option")
+        counted = shapes.only(word.shapes, shapes.DIGITS)
+        text = shapes.filled(word.shapes[0]) if counted else call.literal(word, "the option")
         if text in (
             "-S",
             "-B",

@@ -85,6 +85,10 @@ _VALUES = frozenset(
     ]
 )
 _FILES = frozenset(["-newer", "-anewer", "-cnewer", "-samefile"])
+_PLAIN_NAME = re.compile(
+    r"\*[\w-]*\.\w+~?|[\w-][\w.-]*\.\w+|__pycache__|\.DS_Store|node_modules|dist|coverage"
+    r"|\.(?:pytest|mypy|ruff)_cache|\.next|\.turbo|\.nyc_output|\*\.egg-info"
+)
 _EXECUTES = frozenset({"-exec", "-execdir"})
 _START_FLAGS = frozenset({"-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3"})
 _FOUND = Word(None, source="{}")
@@ -235,7 +239,7 @@ def _plain_name(texts: list[str], action: str) -> bool:
     if texts.index("-name") > texts.index(action):
         return False
     name = texts[texts.index("-name") + 1]
-    return re.fullmatch(r"\*\.\w+~?|[\w-][\w.-]*\.\w+|__pycache__|\.DS_Store", name) is not None
+    return _PLAIN_NAME.fullmatch(name) is not None
 
 
 def _xargs(call: Call) -> None:
@@ -298,4 +302,12 @@ def _replace(word: Word, marker: str, fed: Word) -> Word:
     return Word(None, prefix=text.partition(marker)[0], source=text, shapes=forms)
 
 
-VALIDATORS = {"find": _find, "xargs": _xargs}
+def _tail(call: Call) -> None:
+    """Following a file ends where something ends it."""
+    ended = call.command.background or re.match(r"g?timeout\s", call.command.source)
+    if call.parsed.has("-f", "-F", "--follow") and not ended:
+        raise call.refuse("following a file never ends. Read its last lines, or use timeout 10 tail -f.")
+
+
+VALIDATORS = {
+    "tail": _tail,"find": _find, "xargs": _xargs}

@@ -149,6 +149,12 @@ def _zip(call: Call) -> None:
 
 
 def _gzip(call: Call) -> None:
+    if call.rule.name == "gzip" and call.parsed.has("-k") and not call.parsed.has("-c"):
+        for word in call.parsed.operands:
+            text = call.literal(word, "the file")
+            check(call, "write", Word.literal(text.removesuffix(".gz")), "the file")
+            check(call, "write", Word.literal(text + ".gz"), "the output")
+        return
     if (
         not call.parsed.has("-l", "-t", "-c", "--list", "--test", "--stdout")
         and call.parsed.operands
