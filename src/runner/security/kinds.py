@@ -128,7 +128,7 @@ def _listed(call: Call, name: str, word: Word, what: str) -> None:
     if pattern is None:
         raise call.refuse(f"the profiles have no list {name}.")
     texts = word.choices
-    if name in _HARMLESS_LISTS and word.shapes:
+    if name in _HARMLESS_LISTS and word.shapes and call.rule.name != "go install":
         texts = tuple(shapes.filled(shape) for shape in word.shapes)
     elif shapes.only(word.shapes, shapes.DIGITS):
         texts = tuple(map(shapes.filled, word.shapes))

@@ -16,7 +16,7 @@ class Word:
             None when it can't be known.
         prefix: what it certainly begins with, also when `choices` is None.
         numeric: an unknown value that can only be a decimal integer (or, when a command that
-            should have printed one failed, empty).
+            should have printed one failed, empty; or several of them with white space between).
         glob: it is subject to pathname expansion: besides the literal `choices` text it may
             become any number of existing paths that match.
         splits: an unquoted unknown value: it may become any number of words, or none.

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from runner.security.shell import shapes
+from runner.security.shell.commits import commits, log_lines
 from runner.security.shell.shapes import COMMIT, LISTED, NAME
 from runner.security.shell.values import Value, shaped
 
@@ -22,10 +23,6 @@ _FILTER = re.compile(r"-[vEFiwxP]+")
 _DATE_PART = re.compile(r"%-?[YmdHMSsjNuyI]")
 _DATE_PLAIN = re.compile(f"{shapes.DIGITS}[\\w.:{shapes.DIGITS}-]*")
 _ENDING = re.compile(r"\\\.(?:(\w+)|\(([\w|]+)\))\$")
-_REF = re.compile(r"@|(?!-)[A-Za-z][\w-]*(?:[/.][\w-]+)*(?:[~^][0-9]*|@\{[0-9u]\})*", re.ASCII)
-_RANGE = re.compile(rf"(?:{_REF.pattern})?\.\.\.?(?:{_REF.pattern})?", re.ASCII)
-_COUNT = re.compile(r"-[0-9]+|-n[0-9]*|--max-count=[0-9]+|--max-parents=0|--reverse|--all|--merges|--no-merges|--first-parent")  # fmt: skip
-_HASH_FORMAT = re.compile(r"--(?:format|pretty)=(?:format:|tformat:)?%[hH]")
 _FIRST_FIELD = (["awk", "{print $1}"], ["cut", "-d ", "-f1"], ["cut", "-d", " ", "-f1"], ["cut", "-d", " ", "-f", "1"], ["cut", "-f1", "-d", " "], ["cut", "-f1", "-d "])  # fmt: skip
 _SECOND_FIELD = (["awk", "{print $2}"], ["awk", "{print $NF}"], ["cut", "-c4-"], ["cut", "-c", "4-"], ["sed", "s/^...//"])  # fmt: skip
 _RELATIVE = re.compile(r"(?![-/~!:])(?!.*\.\.)[^\s\\]+")
@@ -56,7 +53,7 @@ def printed(commands: list[list[Value]]) -> Value | None:
             return None
         forms = _column(first, rest.pop(0))
     else:
-        forms = _commits(first) or _listing(first)
+        forms = commits(first) or _listing(first)
     for texts in rest:
         forms = None if forms is None else _passed(texts, forms)
     return None if forms is None else shaped(forms)
@@ -73,7 +70,7 @@ def _text(word: Value) -> str | None:
 
 def _path_part(texts: list[str | None], words: list[Value]) -> Value | None:
     """`basename PATH [SUFFIX]` or `dirname PATH`; when it fails it prints nothing."""
-    if len(words) == 4 and texts[0] == "basename" and texts[1] == "-s":  # noqa: PLR2004
+    if len(words) == 4 and texts[0] == "basename" and texts[1] == "-s":
         words, texts = [words[0], words[3], words[2]], [texts[0], texts[3], texts[2]]
     if len(words) not in (2, 3) or words[1].many or words[1].glob:
         return None
@@ -81,12 +78,12 @@ def _path_part(texts: list[str | None], words: list[Value]) -> Value | None:
     if whole is None:
         return None
     if texts[0] == "dirname":
-        found = shapes.first_part(whole) if len(words) == 2 and not words[1].splits else None  # noqa: PLR2004
+        found = shapes.first_part(whole) if len(words) == 2 and not words[1].splits else None
         return None if found is None else shaped((*found, ""))
     found = shapes.last_part(whole)
     if found is not None and words[1].splits:
         found = tuple(_loose(text) for text in found)
-    elif found is not None and len(words) == 3:  # noqa: PLR2004
+    elif found is not None and len(words) == 3:
         found = shapes.edited("%", texts[2], found) if texts[2] else None
     return None if found is None else shaped((*found, ""))
 
@@ -116,7 +113,7 @@ def _columns(first: list[str | None]) -> bool:
 def _column(first: list[str | None], texts: list[str | None]) -> Shapes:
     """What is left of the lines of `git log --oneline` or `git status --short`."""
     if first[1] == "log":
-        return (COMMIT,) if texts in _FIRST_FIELD and _log_lines(first) else None
+        return (COMMIT,) if texts in _FIRST_FIELD and log_lines(first) else None
     short = all(text in ("--porcelain", "-s", "--short", "-uno") for text in first[2:])
     return (LISTED,) if texts in _SECOND_FIELD and short and first[2:] else None
 
@@ -147,71 +144,6 @@ def _filtered(rest: list[str | None], forms: tuple[str, ...]) -> Shapes:
     if match is None or forms != (LISTED,) or any("v" in (t or "") for t in rest[:-1]):
         return forms
     return tuple(f"{LISTED}.{ending}" for ending in (match[1] or match[2]).split("|") if ending)
-
-
-def _refs(texts: list[str | None]) -> bool:
-    return all(text and (_REF.fullmatch(text) or _RANGE.fullmatch(text)) for text in texts)
-
-
-def _commits(texts: list[str | None]) -> Shapes:
-    """What git prints when it is asked for a commit, a branch or a tag."""
-    if texts[:1] != ["git"] or len(texts) < 2:  # noqa: PLR2004
-        return None
-    judge = _COMMIT_COMMANDS.get(texts[1] or "")
-    return (COMMIT,) if judge is not None and judge(texts[2:]) else None
-
-
-def _rev_parse(rest: list[str | None]) -> bool:
-    flags = [text for text in rest if text and text.startswith("-")]
-    known = all(
-        re.fullmatch(r"--short(?:=[0-9]+)?|--verify|-q|--quiet|--abbrev-ref", f) for f in flags
-    )
-    return known and _refs([text for text in rest if text is None or not text.startswith("-")])
-
-
-def _log(rest: list[str | None]) -> bool:
-    if "--" in rest:
-        rest = rest[: rest.index("--")]
-    formats = [text for text in rest if text and _HASH_FORMAT.fullmatch(text)]
-    return bool(formats) and _counted(
-        [text for text in rest if text is None or not _HASH_FORMAT.fullmatch(text)]
-    )
-
-
-def _log_lines(first: list[str | None]) -> bool:
-    rest = first[2 : first.index("--")] if "--" in first else first[2:]
-    return "--oneline" in rest and _counted([text for text in rest if text != "--oneline"])
-
-
-def _counted(rest: list[str | None]) -> bool:
-    """Whether these are only numbers of commits, harmless flags and references."""
-    others = [t for t in rest if t is None or not (_COUNT.fullmatch(t) or t.isdecimal())]
-    return _refs(others)
-
-
-def _rev_list(rest: list[str | None]) -> bool:
-    return _counted(rest[: rest.index("--")] if "--" in rest else rest)
-
-
-def _names(rest: list[str | None]) -> bool:
-    """`git tag`, `git describe`: names, which never begin with a dash."""
-    flags = r"--tags|--abbrev=0|--always|-l|--list|--sort=-?[\w:]+|--show-current|--all|--merged"
-    return all(t and (re.fullmatch(flags, t) or re.fullmatch(r"[\w.*-]+", t)) for t in rest)
-
-
-def _reads_tags(rest: list[str | None]) -> bool:
-    return _names(rest) and (not rest or any(t in ("-l", "--list") for t in rest) or all(t and t.startswith("--") for t in rest))  # fmt: skip
-
-
-_COMMIT_COMMANDS: dict[str, Callable[[list[str | None]], bool]] = {
-    "rev-parse": _rev_parse,
-    "merge-base": lambda _rest: True,
-    "log": _log,
-    "rev-list": _rev_list,
-    "describe": _names,
-    "tag": _reads_tags,
-    "branch": lambda rest: rest in (["--show-current"], ["--format=%(refname:short)"]),
-}
 
 
 def _listing(texts: list[str | None]) -> Shapes:
@@ -262,7 +194,7 @@ def _pathspecs(args: list[str | None], flags: frozenset[str]) -> Shapes:
     if not _only_flags(args, flags):
         return None
     specs = [text for text in args if text and text not in flags]
-    if not specs or len(specs) > 4:  # noqa: PLR2004
+    if not specs or len(specs) > 4:
         return (LISTED,)
     return tuple(form for spec in specs for form in _pathspec(spec))
 
@@ -282,9 +214,12 @@ def _find(rest: list[str | None]) -> Shapes:
     while rest and rest[0] is not None and not rest[0].startswith(("-", "(", "!")):
         starts.append(rest[0])
         rest = rest[1:]
+    folders = rest[-4:-1] == ["-exec", "dirname", "{}"]
+    rest = rest[:-4] if folders else rest
     if not all(text is not None and (text[:1] != "-" or text in _FIND_FLAGS) for text in rest):
         return None
-    return _below(starts or ["."], _found_tails(rest))
+    found = _below(starts or ["."], [""] if folders else _found_tails(rest))
+    return (*found, *starts, ".") if folders and found else found
 
 
 def _found_tails(rest: list[str | None]) -> list[str]:
@@ -301,7 +236,7 @@ def _found_tails(rest: list[str | None]) -> list[str]:
 
 
 def _below(folders: list[str], tails: list[str]) -> Shapes:
-    if not all(_RELATIVE.fullmatch(folder) for folder in folders) or len(folders) > 4:  # noqa: PLR2004
+    if not all(_RELATIVE.fullmatch(folder) for folder in folders) or len(folders) > 4:
         return None
     return tuple(f"{f.rstrip('/')}/{LISTED}{tail}" for f in folders for tail in tails)[:8]
 

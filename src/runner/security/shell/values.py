@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 from runner.security.shell.limits import MAX_CHOICES, MAX_VALUE
-from runner.security.shell.shapes import Shapes
+
+if TYPE_CHECKING:
+    from runner.security.shell.shapes import Shapes
 
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+(?:#[0-9a-zA-Z]+)?|0[xX][0-9a-fA-F]+)?\s*")
 _INTEGER = re.compile(r"-?[0-9]+")

@@ -306,8 +306,9 @@ def _tail(call: Call) -> None:
     """Following a file ends where something ends it."""
     ended = call.command.background or re.match(r"g?timeout\s", call.command.source)
     if call.parsed.has("-f", "-F", "--follow") and not ended:
-        raise call.refuse("following a file never ends. Read its last lines, or use timeout 10 tail -f.")
+        raise call.refuse(
+            "following a file never ends. Read its last lines, or use timeout 10 tail -f."
+        )
 
 
-VALIDATORS = {
-    "tail": _tail,"find": _find, "xargs": _xargs}
+VALIDATORS = {"tail": _tail, "find": _find, "xargs": _xargs}
