@@ -100,7 +100,9 @@ def check_url(call: Call, word: Word) -> None:
         good = all(_LOOPBACK.fullmatch(text) for text in word.choices)
     else:
         good = word.numeric or _LOOPBACK_PREFIX.match(word.prefix) is not None
-        good = good and "@" not in word.prefix
+        good = good and "@" not in word.prefix + word.source.partition("?")[0]
+        if word.shapes:
+            good = all(_LOOPBACK.fullmatch(shapes.filled(shape)) for shape in word.shapes)
     if not good or (word.glob and any(c in (word.prefix or "") for c in "{}")):
         raise call.refuse(f"{word.source or word.prefix}: only addresses on localhost are allowed.")
 
