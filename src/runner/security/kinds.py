@@ -104,7 +104,10 @@ def check_url(call: Call, word: Word) -> None:
         if word.shapes:
             good = all(_LOOPBACK.fullmatch(shapes.filled(shape)) for shape in word.shapes)
     if not good or (word.glob and any(c in (word.prefix or "") for c in "{}")):
-        raise call.refuse(f"{word.source or word.prefix}: only addresses on localhost are allowed.")
+        raise call.refuse(
+            f"{word.source or word.prefix}: only addresses on localhost are allowed. "
+            "Ask a server that runs here; packages come through the package manager."
+        )
 
 
 def _number(call: Call, word: Word, what: str) -> None:
