@@ -365,6 +365,7 @@ def test_any_text_survives_single_quotes(value: str) -> None:
         'f() { shift; "$@"; }; f ls EVIL', 'f() { local l="$1"; shift; "$@"; }; f a EVIL',
         'f() { "$@"; }; trap "f EVIL" EXIT', 'f() { "$@"; }; eval "f EVIL"', '(f() { "$@"; }; f EVIL)',
         'f() { "$1"; }; f EVIL', 'f() { for c in "$@"; do "$c"; done; }; f EVIL',
+        'f() { "${@:2}"; }; f ls EVIL', "a=(ls EVIL); unset 'a[0]'; \"${a[@]}\"", 'f() { "${@:0}"; }; f x',
         'f() { "$@"; }; echo "$(f EVIL)"', 'f() { "$@"; }; f ls | f EVIL', 'f() { "${@:-EVIL}"; }; f',
     ],
 )  # fmt: skip

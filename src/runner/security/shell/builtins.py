@@ -290,7 +290,8 @@ def _unset(call: Call) -> None:
             subscripted = any("[" in text for text in value.choices or ())
             old = call.walk.environment.lookup(name)
             if not any(letter == "f" for letter, _ in options):
-                call.set(name, old if subscripted else EMPTY)
+                rest = as_list(any_item(old), None, assoc=old.assoc) if old.many else old
+                call.set(name, rest if subscripted else EMPTY)
 
 
 def _let(call: Call) -> None:

@@ -26,6 +26,7 @@ from runner.security.shell.values import (
     Value,
     any_item,
     concat,
+    join,
     literal,
     one_of,
     shaped,
@@ -146,8 +147,17 @@ class Expander:
             value = self.body(redirect.target)
             if value.choices is not None and len(value.choices) == 1:
                 return literal(value.choices[0].rstrip("\n"))
-        pipeline = outputs.only_pipeline(part.body)
-        return UNKNOWN if pipeline is None else self.printed(pipeline) or UNKNOWN
+        return self._output(part.body)
+
+    def _output(self, body: Sequence) -> Value:
+        """What is known of the lines that a list prints, of which `||` tries each in turn."""
+        found: Value | None = None
+        for pipeline in outputs.alternatives(body):
+            value = self.printed(pipeline)
+            if value is None:
+                return UNKNOWN
+            found = value if found is None else join(found, value)
+        return found or UNKNOWN
 
     def printed(self, pipeline: list[Simple]) -> Value | None:
         """What is known of each line that a pipeline prints."""

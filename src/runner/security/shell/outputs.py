@@ -74,6 +74,18 @@ def _prints_column(column: str, texts: list[str | None], words: list[Word]) -> b
     return name == "wc" and bool(flags) and all(map(_WC.fullmatch, flags))
 
 
+def alternatives(body: Sequence) -> list[list[Simple]]:
+    """The plain pipelines that `a || b` tries in turn; none when it is anything else."""
+    if len(body.chains) != 1 or body.chains[0].background:
+        return []
+    first, *rest = body.chains[0].links
+    others = [(op, link.commands) for op, link in rest if not _fallback(link.commands)]
+    found = [plain_pipeline(commands) for commands in (first[1].commands, *(c for _, c in others))]
+    if any(op != "||" for op, _ in rest) or None in found:
+        return []
+    return [pipeline for pipeline in found if pipeline is not None]
+
+
 def only_pipeline(body: Sequence) -> list[Simple] | None:
     """The commands of a list that is one plain pipeline, `|| true` left aside."""
     pipeline = _only_pipeline(body)

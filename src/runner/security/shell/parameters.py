@@ -16,6 +16,7 @@ from runner.security.shell.values import (
     any_item,
     as_list,
     join,
+    list_of,
     one_of,
     shaped,
 )
@@ -43,7 +44,7 @@ def evaluate(part: Variable, host: Host, expander: Expander) -> Value:
         return _conditional(part, value, host, expander)
     if operator == ":":
         expander.arithmetic(part.operands[0])
-        return _derived(value)
+        return _sliced(part, value) if value.many else _derived(value)
     if operator[0] == "@":
         return _transformed(operator, value)
     operand = expander.single(part.operands[0])
@@ -111,6 +112,17 @@ def _conditional(part: Variable, value: Value, host: Host, expander: Expander) -
     if value.choices == ("",):
         return operand
     return join(value, operand)
+
+
+def _sliced(part: Variable, value: Value) -> Value:
+    """`${@:2}` and `${array[@]:1}`."""
+    start = part.operands[0].source.strip()
+    if part.name == "@" and (not start.isdecimal() or start == "0"):
+        # Offset 0 is the name of the shell.
+        return UNKNOWN_LIST
+    if value.items is None or not start.isdecimal():
+        return as_list(any_item(value), None)
+    return list_of(list(value.items[int(start) - (part.name == "@") :]), assoc=value.assoc)
 
 
 def _derived(value: Value) -> Value:

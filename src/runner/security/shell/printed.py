@@ -263,7 +263,10 @@ def _rg(rest: list[str | None]) -> Shapes:
         return None
     if not all(t is not None and (t[:1] != "-" or flags.fullmatch(t)) for t in rest):
         return None
-    return None if any(t and t.startswith(("/", "~", "..")) for t in rest) else (LISTED,)
+    taken = [i + 1 for i, t in enumerate(rest) if t in ("-g", "-t", "-T")]
+    operands = [t for i, t in enumerate(rest) if t and t[:1] != "-" and i not in taken]
+    folders = operands if "--files" in rest else operands[1:]
+    return (LISTED,) if not folders else _below(folders, [""])
 
 
 def _packages(rest: list[str | None]) -> bool:

@@ -36,6 +36,8 @@ def _make(call: Call) -> None:
         "--summary",
     )
     for word in call.parsed.operands:
+        if word.numeric or (word.text or "").isdecimal():
+            continue  # what follows -j
         text = call.literal(word, "the target")
         if "=" in text:
             if not _listed(call, "make-variable", text) or re.search(r"[$`;|&<>]", text):

@@ -7,6 +7,7 @@ from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
+from runner.security.shell.values import FRESH
 
 
 def _copy(call: Call) -> None:
@@ -57,7 +58,9 @@ def _lands(call: Call, target: Word, source: Word) -> None:
                     "Name what is copied."
                 )
             continue
-        landed = f"{folder.rstrip('/') or folder}/{name}"
+        # Had mktemp failed, an empty target would take no copy: no need to look at `/name`.
+        below = folder.replace(FRESH, "x") if folder.endswith(FRESH) else folder
+        landed = f"{below.rstrip('/') or below}/{name}"
         if shapes.HOLE.search(landed):
             word = Word(None, shapes=(landed,), source=source.source)
         else:

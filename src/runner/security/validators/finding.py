@@ -234,7 +234,10 @@ def _changes(texts: list[str]) -> bool:
 
 def _plain_name(texts: list[str], action: str) -> bool:
     """Whether only files with a plain name or ending are deleted (`-name '*.pyc' -delete`)."""
-    if texts.count("-name") != 1 or {"-o", "-or", ",", "!", "-not"} & set(texts):
+    if texts.count("-name") != 1 or {"-o", "-or", ","} & set(texts):
+        return False
+    excluded = [index for index, text in enumerate(texts) if text in ("!", "-not")]
+    if any(texts[index + 1 : index + 2] != ["-path"] for index in excluded):
         return False
     if texts.index("-name") > texts.index(action):
         return False
