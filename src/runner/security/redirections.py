@@ -6,8 +6,11 @@ from runner.security.context import Context
 from runner.security.paths import is_endless, mentions_secret
 from runner.security.patterns import check_shape
 from runner.security.refusal import RefusedError
+from runner.security.shell import shapes
 from runner.security.shell.facts import Redirection, Word
 
+# What an unquoted expansion certainly stands behind (`< /dev/tcp/host/$port`).
+_LITERAL_START = re.compile(r"[^$`'\"\\*?\[{]*")
 _READS = frozenset({"<"})
 _TEXT = frozenset({"<<", "<<<", "<<-"})
 _DUPLICATES = frozenset({">&", "<&"})
@@ -58,8 +61,12 @@ def _check_read(context: Context, target: Word, cwd: str | None) -> None:
             raise RefusedError("path:secret", f"{target.source} may hold credentials.")
         if target.prefix.startswith("/dev/fd/"):
             return
-        if target.prefix.startswith(("/", "~", ".")):
-            context.paths.read(target.prefix, cwd)
+        for beginning in (target.prefix, _LITERAL_START.match(target.source)):
+            text = beginning if isinstance(beginning, str) else beginning and beginning[0]
+            if text and text.startswith(("/", "~", ".")):
+                context.paths.read(text, cwd)
+        for shape in target.shapes:
+            context.paths.read(shapes.pattern(shape), cwd)
         if context.private and not re.match(r"(?:\./)?\w[\w.-]*/", target.prefix):
             raise RefusedError(
                 "path:secret",
