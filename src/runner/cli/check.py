@@ -63,7 +63,7 @@ def _lines(found: "Explanation") -> list[str]:
     decision = found.decision
     lines.append(f"Decision: {_verdict(decision)}, by {decision.rule}")
     if decision.reason:
-        lines.append(inert(decision.reason))
+        lines.extend(inert(line) for line in decision.reason.splitlines())
     return lines
 
 

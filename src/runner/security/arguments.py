@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from runner.security.context import Arguments, Context
 from runner.security.refusal import RefusedError
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 from runner.security.table import CommandRule, Option
 
@@ -38,6 +39,7 @@ class _Reader:
             if word.text == "--" and self.rule.style != "raw":
                 self.operands.extend(self.words[self.position :])
                 break
+            word = self._settled(word)
             if self._operand(word):
                 self.operands.append(word)
                 if self.rule.stop:
@@ -45,13 +47,74 @@ class _Reader:
                     break
         return Arguments(tuple(self.options), tuple(self.operands))
 
+    def _settled(self, word: Word) -> Word:
+        """A commit that git printed, for the commands of git that only look at commits."""
+        if not any(shapes.COMMIT in shape for shape in word.shapes) or len(word.shapes) != 1:
+            return word
+        empty = shapes.HOLE.sub("", word.shapes[0])
+        if self.rule.data.get("commits") != "read" or empty.startswith("-"):
+            return word
+        text = shapes.pattern(word.shapes[0].replace(shapes.COMMIT, "0badc0de"))
+        return Word((text,), prefix=text, source=word.source)
+
+    def _shaped(self, word: Word) -> bool:
+        """Take in a word with holes; return whether it is an operand."""
+        for shape in word.shapes:
+            first = shapes.HOLE.match(shape)
+            if shape.startswith("-") and len(word.shapes) == 1 and self._certain(word):
+                self._shaped_option(shape, word)
+                return False
+            if shape.startswith("-") or (first and not self._no_option(shape, first[0])):
+                raise self._ambiguous(word)
+            if first and first[0] in shapes.NAME + shapes.LISTED:
+                pattern = shapes.pattern(shape)
+                for folder in {self.cwd, "."}:
+                    refuse_dash_names(self.rule, pattern, self.context, folder)
+        return True
+
+    def _no_option(self, shape: str, first: str) -> bool:
+        """Whether a text that begins with a hole can't begin with a dash."""
+        if first in shapes.SIGNED + shapes.COMMIT:
+            return False
+        return not shapes.HOLE.sub("", shape).startswith("-")
+
+    def _certain(self, word: Word) -> bool:
+        """Whether it is one word: digits may be quoted or not."""
+        return not word.splits or shapes.only(word.shapes, shapes.DIGITS)
+
+    def _shaped_option(self, shape: str, word: Word) -> None:
+        """An option that is written out, with a value that has holes (`-j$(nproc)`)."""
+        name, equals, value = shape.partition("=")
+        if equals and (name.startswith("--") or self.rule.style == "long"):
+            option = self._option(name)
+            if option.arity != "flag":
+                self._add(name, _with_holes(value, word))
+                return
+        elif self.rule.number_option and shape == "-" + shapes.DIGITS:
+            self._add("-NUMBER", _with_holes(shapes.DIGITS, word))
+            return
+        elif self.rule.style != "long" and not shape.startswith("--"):
+            option = self._option(shape[:2])
+            if option.arity == "may_take" or (option.arity == "takes" and option.kind == "number"):
+                self._add(shape[:2], _with_holes(shape[2:], word))
+                return
+        raise self._ambiguous(word)
+
+    def _ambiguous(self, word: Word) -> RefusedError:
+        return _refuse(
+            self.rule,
+            f"{word.source or 'a computed word'} could turn into an option. Write the value "
+            "out, or put a fixed beginning such as ./ before it.",
+        )
+
     def _operand(self, word: Word) -> bool:
         """Take in one word; return whether it is an operand."""
         text = word.choices[0] if word.choices else None
         if text is None:
             return self._unknown(word)
         if word.glob and (_GLOB_START.match(text) or text.startswith("-")):
-            if _NAMED_PATTERN.match(text):
+            name = text.partition("=")[0]
+            if _NAMED_PATTERN.match(text) and self._option(name).kind != "write":
                 refuse_dash_names(self.rule, text, self.context, self.cwd)
                 self._long(text, replace(word, glob=False))
                 return False
@@ -74,6 +137,8 @@ class _Reader:
     def _unknown(self, word: Word) -> bool:
         if word.numeric or self.rule.unknown == "any":
             return True
+        if word.shapes:
+            return self._shaped(word)
         if word.prefix.startswith("--") and "=" in word.prefix and not word.splits:
             name, _, start = word.prefix.partition("=")
             option = self._option(name)
@@ -82,11 +147,7 @@ class _Reader:
             self.options.append((name, Word(None, prefix=start, source=word.source)))
             return False
         if word.splits or not word.prefix or word.prefix.startswith("-"):
-            raise _refuse(
-                self.rule,
-                f"{word.source or 'a computed word'} could turn into an option. Write the value "
-                "out, or put a fixed beginning such as ./ before it.",
-            )
+            raise self._ambiguous(word)
         return True
 
     def _option(self, name: str) -> Option:
@@ -146,7 +207,10 @@ class _Reader:
             raise _refuse(self.rule, f"{name} needs a value.")
         word = self.words[self.position]
         self.position += 1
-        if word.splits and not word.numeric and self.rule.unknown != "any":
+        counted = word.numeric or shapes.only(word.shapes, shapes.DIGITS + shapes.SIGNED)
+        # The first piece keeps the fixed beginning, and names do not split into options.
+        counted = counted or (bool(word.shapes) and not any(map(shapes.HOLE.match, word.shapes)))
+        if word.splits and not counted and self.rule.unknown != "any":
             raise _refuse(
                 self.rule,
                 f"{word.source}, the value of {name}, could split into options. Quote it.",
@@ -157,6 +221,15 @@ class _Reader:
 
     def _add(self, name: str, value: Word | None) -> None:
         self.options.append((name, value))
+
+
+def _with_holes(text: str, word: Word) -> Word:
+    """The value of an option, of which the whole word is `word`."""
+    if not shapes.HOLE.search(text):
+        return Word((text,), prefix=text, source=word.source)
+    if text == shapes.DIGITS:
+        return Word(None, numeric=True, source=word.source)
+    return Word(None, prefix=shapes.beginning(text), source=word.source, shapes=(text,))
 
 
 _BOOLEANS = frozenset({"true", "false", "0", "1"})

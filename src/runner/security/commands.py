@@ -97,7 +97,7 @@ def judge_by_rule(
     context: Context, rule: CommandRule, command: SimpleCommand, args: tuple[Word, ...]
 ) -> str:
     """Judge arguments by a command's or sub-command's rule; return the deciding rule."""
-    if len(args) == 1 and args[0].text in rule.alone:
+    if len(args) == 1 and (args[0].text in rule.alone or _asks_version(rule, args[0])):
         return rule.rule
     call = Call(context, rule, command, args)
     if context.mode not in rule.modes:
@@ -123,6 +123,12 @@ def judge_by_rule(
             _require_profile(call, inner)
         call.judge_inner(inner)
     return rule.rule
+
+
+def _asks_version(rule: CommandRule, word: Word) -> bool:
+    """Whether a tool of a language is only asked for its version."""
+    tool = rule.profile != "base" and " " not in rule.name and rule.modes
+    return bool(tool) and word.text == "--version"
 
 
 def _require_profile(call: Call, inner: tuple[Word, ...]) -> None:

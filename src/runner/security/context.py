@@ -41,6 +41,10 @@ class Context:
     depth: int = 0
     private: bool = False
 
+    def outside_shell(self) -> "Context":
+        """For what runs as a program of its own: it knows no function of the script."""
+        return replace(self, functions=frozenset())
+
     def deeper(self) -> "Context":
         if self.depth >= MAX_DEPTH:
             raise RefusedError("limit:depth", "Commands are nested too deeply. Write it simpler.")
@@ -100,4 +104,4 @@ class Call:
         if not words:
             return
         inner = replace(self.command, words=words, assignments=(), redirections=())
-        self.context.judge(self.context.deeper(), inner)
+        self.context.judge(self.context.deeper().outside_shell(), inner)

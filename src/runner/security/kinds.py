@@ -6,26 +6,38 @@ runs) · `write` a path that is written · `remove` a path that is removed · `n
 `url` an address on this machine · `@NAME` a value matching the list NAME of the profiles.
 """
 
-import fnmatch
-import glob
-import itertools
-import os
 import re
 
 from runner.security.context import Call
-from runner.security.paths import (
-    GUARDED,
-    is_endless,
-    mentions_secret,
-    pattern_reaches_secret,
-)
+from runner.security.paths import is_endless, mentions_secret
+from runner.security.patterns import check_glob, check_links, check_shape
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 
-_MAX_MATCHES = 500
 # A beginning that keeps a computed path in the project.
 _OWN_FOLDER = re.compile(r"(?:\./)?\w[\w.-]*/")
 _WILD = re.compile(r"[*?\[]")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*(?:[a-zA-Z%]{0,3})?")
+# What runs the file that it is given.
+_INTERPRETERS = frozenset(
+    {
+        "node",
+        "python",
+        "python3",
+        "ruby",
+        "php",
+        "perl",
+        "bun",
+        "tsx",
+        "ts-node",
+        "bash",
+        "sh",
+        "deno",
+    }
+)
+# Lists of what a tool only looks at or puts into its output: names may be computed.
+_HARMLESS_LISTS = frozenset({"go-package", "go-ldflags"})
+_ENDING = re.compile(r"\.\w+\Z")
 # What tools take in place of a file: an address, inline settings, a file of arguments.
 _NOT_A_FILE = re.compile(r"://|^[@{]|^\w+:(?!:)(?=[/.])|[\"\x27]|^(?:data|file|git|pkg|npm):")
 # A text that is an absolute path, or one that leads out: no tool of a project needs it.
@@ -88,13 +100,20 @@ def check_url(call: Call, word: Word) -> None:
         good = all(_LOOPBACK.fullmatch(text) for text in word.choices)
     else:
         good = word.numeric or _LOOPBACK_PREFIX.match(word.prefix) is not None
-        good = good and "@" not in word.prefix
+        good = good and "@" not in word.prefix + word.source.partition("?")[0]
+        if word.shapes:
+            good = all(_LOOPBACK.fullmatch(shapes.filled(shape)) for shape in word.shapes)
     if not good or (word.glob and any(c in (word.prefix or "") for c in "{}")):
-        raise call.refuse(f"{word.source or word.prefix}: only addresses on localhost are allowed.")
+        raise call.refuse(
+            f"{word.source or word.prefix}: only addresses on localhost are allowed. "
+            "Ask a server that runs here; packages come through the package manager."
+        )
 
 
 def _number(call: Call, word: Word, what: str) -> None:
     if word.numeric:
+        return
+    if word.shapes and all(map(_numbers_only, word.shapes)):
         return
     if word.choices is None:
         if call.rule.unknown == "any":
@@ -104,18 +123,32 @@ def _number(call: Call, word: Word, what: str) -> None:
         raise call.refuse(f"{what} must be a number, not {word.source}.")
 
 
+def _numbers_only(shape: str) -> bool:
+    texts = shapes.samples(shape)
+    return bool(texts) and _NUMBER.fullmatch(texts[0]) is not None and shapes.COMMIT not in shape
+
+
 def _listed(call: Call, name: str, word: Word, what: str) -> None:
     pattern = call.context.rules.lists.get(name)
     if pattern is None:
         raise call.refuse(f"the profiles have no list {name}.")
-    if word.choices is None or word.glob:
+    texts = word.choices
+    if name in _HARMLESS_LISTS and word.shapes and call.rule.name != "go install":
+        texts = tuple(shapes.filled(shape) for shape in word.shapes)
+    elif shapes.only(word.shapes, shapes.DIGITS):
+        texts = tuple(map(shapes.filled, word.shapes))
+    if not texts or word.glob:
         raise call.refuse(f"{what} must be written out, not {word.source or 'computed'}.")
-    for text in word.choices:
+    for text in texts:
         if not re.fullmatch(pattern, text, re.VERBOSE):
             raise call.refuse(f"{text} is not allowed for {what}. {call.rule.instead}".rstrip())
 
 
 def _path(call: Call, kind: str, word: Word, what: str) -> None:
+    if word.choices is None and word.shapes:
+        for shape in word.shapes:
+            _shaped_path(call, kind, shape)
+        return
     if word.choices is None:
         _unknown_path(call, kind, word, what)
         return
@@ -123,13 +156,35 @@ def _path(call: Call, kind: str, word: Word, what: str) -> None:
         if text == "-" and kind in {"read", "tree", "write", "project"}:
             continue
         if word.glob or (call.rule.data.get("globs") == "own" and _WILD.search(text)):
-            _glob(call, kind, text)
+            check_glob(call.context.paths, kind, text, call.cwd, call.refuse)
+            if kind in {"write", "remove"}:
+                check_links(
+                    call.context.paths, text, call.cwd, lambda path: check_path(call, kind, path)
+                )
         check_path(call, kind, text)
 
 
+def _shaped_path(call: Call, kind: str, shape: str) -> None:
+    """Check a path with holes; without one it is a path like any other."""
+    if shape in ("", "-"):
+        return
+    name = call.rule.name.partition(" ")[0]
+    if kind == "project" and name in _INTERPRETERS and not _ENDING.search(shape):
+        raise call.refuse("only files with one known ending (such as *.py) may be run like this.")
+    if not shapes.HOLE.search(shape):
+        check_path(call, kind, shape)
+        return
+    check_shape(
+        call.context.paths, kind, shape, call.cwd,
+        check=lambda path: check_path(call, kind, path), refuse=call.refuse,
+    )  # fmt: skip
+
+
 def check_path(call: Call, kind: str, text: str) -> None:
-    """Apply the path policy to one known path."""
+    """Apply the path policy to one known path; an empty one names nothing."""
     paths = call.context.paths
+    if not text and kind in {"read", "write", "remove"}:
+        return
     if kind == "read":
         if is_endless(text) and call.rule.data.get("endless") != "ok":
             raise call.refuse(f"{text} never ends. Use head -c.")
@@ -176,34 +231,3 @@ def _unknown_path(call: Call, kind: str, word: Word, what: str) -> None:
     if word.numeric and kind == "project":
         return
     raise call.refuse(f"{what} must be a path written out, not {word.source or 'computed'}.")
-
-
-def _glob_read(call: Call, text: str) -> None:
-    """Refuse a pattern outside the project that matches a credential file right now."""
-    if not text.startswith(("/", "~", "..")) and call.cwd is not None and call.cwd[:1] not in "/~":
-        return
-    if pattern_reaches_secret(text if call.cwd is None else f"{call.cwd}/{text}"):
-        raise call.refuse(f"{text} reaches files that may hold credentials. Name the files.")
-    pattern = os.path.expanduser(text)  # noqa: PTH111
-    folder = call.context.paths.absolute(".", call.cwd)
-    for found in itertools.islice(glob.iglob(pattern, root_dir=folder), _MAX_MATCHES):  # noqa: PTH207
-        call.context.paths.read(found, call.cwd)
-
-
-def _glob(call: Call, kind: str, text: str) -> None:
-    """Refuse patterns that can reach protected names when the matches are changed."""
-    if kind not in {"write", "remove"}:
-        _glob_read(call, text)
-        return
-    parts = text.split("/")
-    for part in parts:
-        if part.startswith(".") and re.search(r"[*?\[]", part):
-            reached = [n for n in (*GUARDED, "..") if fnmatch.fnmatch(n, part.casefold())]
-            if reached:
-                raise call.refuse(f"{text} reaches {reached[0]}. Name the files instead.")
-    if ".." in parts:
-        raise call.refuse(f"{text} leaves the directory. Name the files instead.")
-    project = call.context.paths.project
-    below = text.removeprefix(project + "/")
-    if kind == "remove" and not re.sub(r"[*?./]|\[[^]]*\]", "", below):
-        raise call.refuse(f"{text} would remove everything. Name what is to go.")

@@ -21,6 +21,7 @@ GUARDED = frozenset({".git", ".runner", ".autonoe", ".claude"})
 _GUARDED_FILES = frozenset({".mcp.json", ".gitmodules", ".gitconfig", ".bashrc", ".profile"})
 _OPEN_DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"})
 _DEVICE_FD = re.compile(r"/dev/fd/\d+")
+_KERNEL = ("/proc/", "/sys/", "/dev/fd/")
 _ENDLESS = frozenset({"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"})
 
 # Files and folders that hold credentials or other people's data, wherever they stand.
@@ -166,6 +167,9 @@ class PathPolicy:
                 "Use a path relative to the project directory.",
             )
         lexical = self._lexical(text, cwd)
+        if lexical.startswith(_KERNEL):
+            # Links there lead to wherever the process that looks happens to be.
+            raise RefusedError("path:outside", f"{text} is no place for files. {_INSTEAD}")
         self.refuse_guarded(lexical, text)
         self.refuse_guarded(real, text)
         if self.inside(real) and self.inside(lexical):
@@ -214,6 +218,11 @@ class PathPolicy:
                     f"{shown}: {part} is protected. Use git commands, and the tools of runner "
                     "for its state.",
                 )
+        if any(map(_hides_path, path.split("/"))):
+            raise RefusedError(
+                "path:blank",
+                f"{shown}: split at its blanks, this name would be another path. Leave them out.",
+            )
         if parts[-1] in _GUARDED_FILES:
             raise RefusedError("path:protected", f"{shown} is protected; leave it as it is.")
         if parts[-1].startswith("-") or re.search(r"\s-", parts[-1]):
@@ -255,6 +264,13 @@ class PathPolicy:
         if "\x00" in text:
             raise RefusedError("path:nul", "A path can't contain a NUL character.")
         _refuse_lost_folder(text)
+
+
+def _hides_path(part: str) -> bool:
+    """Whether an unquoted variable with this name would become a protected or absolute path."""
+    pieces = [_folded(piece) for piece in part.split()]
+    hidden = any(piece in GUARDED | _GUARDED_FILES for piece in pieces)
+    return (hidden and len(pieces) > 1) or part != part.rstrip()
 
 
 def _refuse_lost_folder(text: str, *, removes: bool = False) -> None:

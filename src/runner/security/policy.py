@@ -16,6 +16,8 @@ from runner.security.scripts import JudgedCommand, judge_script
 from runner.security.settings import Mode, PolicySettings
 
 MAX_TEXT = 200_000
+_MAX_REASONS = 4
+_SHOWN = 80
 _READ_ONLY = (
     "This session is read-only, and this could change something. Look at files and history, and "
     "run the tests; nothing else is needed here."
@@ -109,8 +111,14 @@ def make_context(
 
 
 def overall(judged: tuple[JudgedCommand, ...]) -> Decision:
-    """Return the first denial, or an allowance naming the last rule."""
-    for item in judged:
-        if not item.decision.allowed:
-            return item.decision
-    return judged[-1].decision if judged else Decision.allow("shell:empty")
+    """Return an allowance naming the last rule, or the first denial with all reasons there are."""
+    denied = [item for item in judged if not item.decision.allowed]
+    if not denied:
+        return judged[-1].decision if judged else Decision.allow("shell:empty")
+    first = denied[0].decision
+    others: dict[str, str] = {}
+    for item in denied[1:]:
+        if item.decision.reason != first.reason:
+            others.setdefault(item.decision.reason, item.source.strip()[:_SHOWN])
+    lines = [f"Also denied: {source}: {reason}" for reason, source in others.items()]
+    return Decision.deny(first.rule, "\n".join([first.reason, *lines[:_MAX_REASONS]]))

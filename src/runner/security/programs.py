@@ -111,6 +111,11 @@ def _just_built(context: Context, name: str) -> bool:
     wanted = name.removeprefix("./")
     for command in context.script:
         texts = [word.text for word in command.words]
+        if texts[:2] == ["go", "build"] and "-o" not in texts:
+            # Without -o it is named after the folder of the package.
+            last = texts[-1] or ""
+            if last.startswith("./") and last.rpartition("/")[2] == wanted and "/" not in wanted:
+                return True
         if texts and texts[0] in _COMPILERS and "-o" in texts[:-1]:
             output = texts[texts.index("-o") + 1]
             if output is not None and output.removeprefix("./") == wanted:

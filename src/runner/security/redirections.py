@@ -4,9 +4,13 @@ import re
 
 from runner.security.context import Context
 from runner.security.paths import is_endless, mentions_secret
+from runner.security.patterns import check_shape
 from runner.security.refusal import RefusedError
+from runner.security.shell import shapes
 from runner.security.shell.facts import Redirection, Word
 
+# What an unquoted expansion certainly stands behind (`< /dev/tcp/host/$port`).
+_LITERAL_START = re.compile(r"[^$`'\"\\*?\[{]*")
 _READS = frozenset({"<"})
 _TEXT = frozenset({"<<", "<<<", "<<-"})
 _DUPLICATES = frozenset({">&", "<&"})
@@ -24,6 +28,9 @@ def check_redirection(context: Context, redirection: Redirection, cwd: str | Non
         return
     if target.choices is None and target.prefix.startswith("/dev/fd/"):
         return  # a process substitution; what it runs is judged by itself
+    if target.choices is None and target.shapes and not target.splits:
+        _check_shapes(context, target, cwd)
+        return
     if target.choices is None or target.glob:
         raise RefusedError(
             "redirection:unknown",
@@ -31,6 +38,15 @@ def check_redirection(context: Context, redirection: Redirection, cwd: str | Non
         )
     for text in target.choices:
         context.paths.write(text, cwd)
+
+
+def _check_shapes(context: Context, target: Word, cwd: str | None) -> None:
+    for shape in target.shapes:
+        check_shape(
+            context.paths, "write", shape, cwd,
+            check=lambda path: context.paths.write(path, cwd),
+            refuse=lambda reason: RefusedError("redirection:unknown", reason),
+        )  # fmt: skip
 
 
 def _is_descriptor(target: Word) -> bool:
@@ -45,8 +61,12 @@ def _check_read(context: Context, target: Word, cwd: str | None) -> None:
             raise RefusedError("path:secret", f"{target.source} may hold credentials.")
         if target.prefix.startswith("/dev/fd/"):
             return
-        if target.prefix.startswith(("/", "~", ".")):
-            context.paths.read(target.prefix, cwd)
+        for beginning in (target.prefix, _LITERAL_START.match(target.source)):
+            text = beginning if isinstance(beginning, str) else beginning and beginning[0]
+            if text and text.startswith(("/", "~", ".")):
+                context.paths.read(text, cwd)
+        for shape in target.shapes:
+            context.paths.read(shapes.pattern(shape), cwd)
         if context.private and not re.match(r"(?:\./)?\w[\w.-]*/", target.prefix):
             raise RefusedError(
                 "path:secret",

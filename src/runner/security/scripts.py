@@ -1,4 +1,4 @@
-"""Judge all commands of a script, the outermost and those inside `bash -c` and `trap`."""
+"""Judge all commands of a script, the outermost and those inside `bash -c`."""
 
 import re
 from collections.abc import Iterator
@@ -40,8 +40,8 @@ def judge_script(script: Script, context: Context) -> Iterator[JudgedCommand]:
 
 
 def require_script(text: str, context: Context, command: SimpleCommand) -> None:
-    """Judge a nested script (`bash -c`, `trap`). Raises RefusedError at the first denial."""
-    deeper = context.deeper()
+    """Judge a nested script (`bash -c`). Raises RefusedError at the first denial."""
+    deeper = context.deeper().outside_shell()
     for judged in judge_script(context.analyse(text, command), deeper):
         if not judged.decision.allowed:
             raise RefusedError(judged.decision.rule, judged.decision.reason)
@@ -50,7 +50,7 @@ def require_script(text: str, context: Context, command: SimpleCommand) -> None:
 def _enrich(script: Script, context: Context) -> Context:
     """Add what a script's commands tell about each other: functions and variables."""
     for name in script.functions:
-        if name in context.rules.commands or name in _HOOK_FUNCTIONS or "/" in name:
+        if name in _HOOK_FUNCTIONS or "/" in name:
             raise RefusedError(
                 "function:shadow", f"A function must not be named {name}. Choose another name."
             )

@@ -356,3 +356,35 @@ def test_any_text_survives_single_quotes(value: str) -> None:
     quoted = "'" + value.replace("'", "'\\''") + "'"
 
     assert texts(f"cmd {quoted}") == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'f() { "$@"; }; f EVIL', 'f() { "$@"; }; f ls; f EVIL', 'f() { "$@"; }; g() { f "$@"; }; g EVIL',
+        'f() { shift; "$@"; }; f ls EVIL', 'f() { local l="$1"; shift; "$@"; }; f a EVIL',
+        'f() { "$@"; }; trap "f EVIL" EXIT', 'f() { "$@"; }; eval "f EVIL"', '(f() { "$@"; }; f EVIL)',
+        'f() { "$1"; }; f EVIL', 'f() { for c in "$@"; do "$c"; done; }; f EVIL',
+        'f() { "${@:2}"; }; f ls EVIL', "a=(ls EVIL); unset 'a[0]'; \"${a[@]}\"", 'f() { "${@:0}"; }; f x',
+        'f() { "$@"; }; echo "$(f EVIL)"', 'f() { "$@"; }; f ls | f EVIL', 'f() { "${@:-EVIL}"; }; f',
+    ],
+)  # fmt: skip
+def test_what_a_function_is_given_to_run_is_found(text: str) -> None:
+    assert "EVIL" in names(text) or None in names(text)
+
+
+def test_a_function_runs_exactly_what_its_calls_give_it() -> None:
+    assert names('f() { "$@"; }; f pa x; f pb') == ["pa", "pb", "f", "f"]
+
+
+def test_a_function_without_a_call_has_unknown_parameters() -> None:
+    assert names('f() { "$@"; }') == [None]
+
+
+def test_a_trap_knows_what_was_set_before_it() -> None:
+    assert texts("x=a; trap 'cmd $x' EXIT") == ["a"]
+
+
+def test_what_a_trap_finds_unset_is_empty_or_what_is_set_later() -> None:
+    (word,) = arguments("trap 'cmd \"$x\"' EXIT; x=a")
+    assert set(word.choices or ()) == {"", "a"}

@@ -6,16 +6,32 @@ called, and of built-ins that touch nothing outside that folder. `PATH` holds no
 
 import os
 import random
+import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from runner.security.shell import ShellParseError, analyse
+from runner.security.shell import ShellParseError, analyse, shapes
 from runner.security.shell.facts import Script, SimpleCommand, Word
 
 STORM = os.environ.get("RUNNER_STORM") == "1"
+TOOLS = (
+    "cat",
+    "basename",
+    "dirname",
+    "ls",
+    "seq",
+    "find",
+    "wc",
+    "grep",
+    "cut",
+    "head",
+    "sort",
+    "date",
+)
 PROBES = ("pa", "pb", "pc", "pd")
 VARIABLES = ("x", "y", "z", "n")
 TEXTS = (
@@ -56,7 +72,12 @@ def expansion(rng: random.Random, depth: int) -> str:
         f"${name}", f"${{{name}}}", f"${{{name}:-d}}", f"${{{name}%b*}}", f"${{#{name}}}",
         f"${{{name}:=e f}}", f"${{{name}+g}}", f"${{{name}/a/b}}", f"${{{name}##*/}}",
         "$1", "$@", "$*", "$#", "$?", f"${{{name}^^}}", "${arr[@]}", "${arr[0]}", "${#arr[@]}",
-        f"${{{name}:1:2}}", f"${{{name}//[^0-9]/}}",
+        '"${arr[@]:1}"', '"${@:2}"', '"${@:1:1}"', '"${@}"', "${@: -1}",
+        f"${{{name}:1:2}}", f"${{{name}//[^0-9]/}}", f"${{{name}%1}}", f"${{{name}%.*}}",
+        f"${{{name}#sub/}}", f'$(basename "${name}")', f"$(basename ${name} 1)",
+        f'$(dirname "${name}")', "$(ls)", "$(ls sub)", "$(find sub -name '*1')", "$(seq 1 3)",
+        "$(find . -name '*.q')", "$(wc -l < f1)", "$(grep -n l f1 | cut -d: -f1)", "$(date +%F)",
+        "$(grep -c l f1)", "$(grep -rl l sub | head -1)", "$((n+1))",
     )  # fmt: skip
     if depth <= 0 or rng.random() < 0.6:
         return rng.choice(simple)
@@ -128,7 +149,7 @@ def builtin(rng: random.Random, depth: int, name: str) -> str:
         rng,
         "arr=(a 'b c' $x)", "arr+=(k)", f"arr=({word(rng, depth)})", "arr[0]=v",
         f"read -r {name} y <<< 'r1 r2 r3'", f'read {name} <<< "$x"', f"printf -v {name} '%s' pv",
-        f"export {name}={word(rng, depth)}", f"declare {name}=dv", f"unset {name}",
+        f"export {name}={word(rng, depth)}", f"declare {name}=dv", f"unset {name}", "unset 'arr[0]'",
         f"cd {pick(rng, 'sub', 'nosuch', '..', '.', 'sub/deep')}", "cd - >/dev/null", "cd",
         f"set -- {word(rng, depth)} s2", "shift", f"(( {arithmetic(rng)} ))", "true", "false", ":",
         "let n=n+1", f'[ -n "{expansion(rng, depth)}" ]', f"[[ {name} == a* ]]", "set -e", "set -f",
@@ -136,7 +157,8 @@ def builtin(rng: random.Random, depth: int, name: str) -> str:
         "mapfile -t arr <<< $'l1\\nl 2'", f"local {name}=l", f"IFS={pick(rng, ',', 'b', '5')}",
         f"{{ {name}=g; }} | pa", "cd nosuch || return; pa r",
         "cd nosuch || exit --help; pa x", "x=${y:=gy} pb", "set -e; cd sub; pb se", "f1 || cd sub",
-        "exit", "return", "break", "continue", "f1", "f1 a $y", "f2 'q r'",
+        "exit", "return", "break", "continue", "f1", "f1 a $y", "f2 'q r'", "f3 pa a $x", "f3 pb",
+        "f4 l pa a", "f4 $y pc b", f'f3 pa "{word(rng, 0)}"', "mapfile -t arr < <(ls)",
         "wait", "readonly ro=1", "[[ $x =~ ^(a|b1) ]]", f"getopts ab {name} -a -b",
     )  # fmt: skip
 
@@ -146,7 +168,7 @@ def compound(rng: random.Random, depth: int) -> str:
         return script(rng, depth - 1).rstrip("\n")
 
     name = rng.choice(VARIABLES)
-    kind = rng.randrange(13)
+    kind = rng.randrange(16)
     if kind == 0:
         return f"if {inner()}\nthen {inner()}\nelse {inner()}\nfi"
     if kind == 1:
@@ -172,6 +194,15 @@ def compound(rng: random.Random, depth: int) -> str:
         return f"{inner()}\n! pb n && {simple(rng, 0)} || {simple(rng, 0)}"
     if kind == 10:
         return f"for {name}; do {inner()}\ndone"
+    if kind == 12:
+        listing = pick(rng, "ls", "ls sub", "find sub -name '*1'", "grep -l l f1 g", "ls | sort")
+        return f"{listing} | while read -r {name}; do {inner()}\ndone"
+    if kind == 13:
+        return (
+            f"for {name} in {pick(rng, 'sub/*', '*.q', 'f? g', './*1', '*/')}; do {inner()}\ndone"
+        )
+    if kind == 14:
+        return f"while read -r {name}; do {inner()}\ndone < <(ls sub)"
     if kind == 11:
         return f"time {simple(rng, 0)}"
     return f"coproc {{ {inner()}\n}}\nwait"
@@ -207,7 +238,22 @@ def whole(rng: random.Random) -> str:
         if rng.random() < 0.4:
             body = script(rng, 1).replace("f1", "pd").replace("f2", "pd")
             functions += f"{name}() {{ {body}}}\n"
+    if rng.random() < 0.3:
+        functions += pick(rng, 'f3() { "$@"; }\n', 'f3() { pd "$1" "$#"; "$@" | pd; }\n')
+        functions += pick(
+            rng, 'f4() { local m="$1"; shift; "$@"; }\n', 'f4() { shift; f3 "$@"; }\n'
+        )
     return functions + script(rng, 3)
+
+
+def fits(shape: str, arg: str) -> bool:
+    """Whether a text fits a shape, read in the widest way that the documentation allows."""
+    holes = {
+        shapes.DIGITS: r"[0-9\s]*", shapes.SIGNED: r"[-0-9\s]*", shapes.NAME: "[^/]*",
+        shapes.LISTED: "(?!/).*", shapes.COMMIT: "[^/-]?.*",
+    }  # fmt: skip
+    pattern = "".join(holes.get(char) or re.escape(char) for char in shape)
+    return re.fullmatch(pattern, arg, re.DOTALL) is not None
 
 
 def one_arg(word_: Word, arg: str) -> bool:
@@ -219,7 +265,13 @@ def one_arg(word_: Word, arg: str) -> bool:
     if word_.choices is not None:
         return arg in word_.choices
     if word_.numeric:
-        return arg.lstrip("-" if word_.signed else "").isdigit() or not arg.strip()
+        lines = arg.split()
+        return all(line.lstrip("-" if word_.signed else "").isdigit() for line in lines)
+    if word_.shapes and not word_.splits:
+        return any(fits(shape, arg) for shape in word_.shapes)
+    if word_.shapes and all(shape[:1] not in ("/", "-", "~") for shape in word_.shapes):
+        # Cut at its blanks, a relative path remains one.
+        return not arg.startswith("/")
     return word_.splits or arg.startswith(word_.prefix)
 
 
@@ -272,10 +324,11 @@ class Scratch:
         for name in PROBES:
             (self.bin / name).write_text(recorder + "echo o1 'o 2'\n")
             (self.bin / name).chmod(0o755)
-        (self.bin / "cat").symlink_to("/bin/cat")
+        for name in TOOLS:
+            (self.bin / name).symlink_to(shutil.which(name) or f"/bin/{name}")
         (self.start / "sub" / "deep").mkdir(parents=True)
-        for name in ("f1", "g", "-x", "sub/f1"):
-            (self.start / name).touch()
+        for name in ("f1", "g", "-x", "sub/f1", "a b.q", "c.q", "sub/.h1", "sub/-y1"):
+            (self.start / name).write_text("l\nm l\n")
 
     def run(self, text: str) -> list[list[str]]:
         """Run a script; the calls it made, each with the folder first."""

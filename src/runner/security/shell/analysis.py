@@ -76,6 +76,9 @@ def _analyse(
         walk = Walk(knowledge, State(dict(inherited), cwds, errexit=False), variables, functions)
         walk.sequence(tree)
         if len(functions) == known and not (knowledge.changed and _order_matters(walk, knowledge)):
+            if knowledge.unvisited and not knowledge.settled:
+                knowledge.settled = True
+                continue
             refuse_all_modelled(functions)
             return Script(tuple(walk.commands), walk.calls.certain())
     raise ShellParseError("The command is too intricate to follow.", hint=_SPLIT_UP)

@@ -15,6 +15,7 @@ from runner.security.shell.values import (
     EMPTY,
     NUMBER,
     UNKNOWN,
+    UNKNOWN_LIST,
     Value,
     any_item,
     as_list,
@@ -95,6 +96,7 @@ class Call:
         environment = self.walk.environment
         if self.is_function:
             self.walk.calls.call(self.name or "", inside=bool(environment.functions))
+            environment.knowledge.note_call(self.name or "", list_of(self.args))
             if "cd in function" in environment.knowledge.flags:
                 environment.state = environment.state.at(None)
             return environment.state, environment.state
@@ -217,12 +219,15 @@ def _exec(call: Call) -> Outcome | None:
 
 def _read(call: Call) -> None:
     options, names = call.options("adinNptu")
+    line = UNKNOWN
+    if len(names) == 1 and all(letter in "rd" for letter, _ in options):
+        line = call.walk.fed(call.command.redirections) or UNKNOWN
     arrays = [value for letter, value in options if letter == "a"]
     for array in arrays:
         for name in check_target(array, call.command.source):
             call.set(name, as_list(UNKNOWN, None))
     for name_value in names:
-        call.set_all(name_value, UNKNOWN)
+        call.set_all(name_value, line)
     if not names and not arrays:
         call.set("REPLY", UNKNOWN)
 
@@ -233,8 +238,9 @@ def _mapfile(call: Call) -> None:
         call.refuse("a callback is code", "Use a `while read` loop.")
     _index_options(call, options, "nOsuc")
     for target in names or [literal("MAPFILE")]:
+        line = call.walk.fed(call.command.redirections) or UNKNOWN
         for name in check_target(target, call.command.source):
-            call.set(name, as_list(UNKNOWN, None))
+            call.set(name, as_list(line, None))
 
 
 def _index_options(call: Call, options: list[tuple[str, Value]], letters: str) -> None:
@@ -284,7 +290,8 @@ def _unset(call: Call) -> None:
             subscripted = any("[" in text for text in value.choices or ())
             old = call.walk.environment.lookup(name)
             if not any(letter == "f" for letter, _ in options):
-                call.set(name, old if subscripted else EMPTY)
+                rest = as_list(any_item(old), None, assoc=old.assoc) if old.many else old
+                call.set(name, rest if subscripted else EMPTY)
 
 
 def _let(call: Call) -> None:
@@ -396,7 +403,10 @@ def _trap(call: Call) -> None:
             environment = call.walk.environment
             environment.trapping += 1
             call.walk.calls.may_run_bodies()
-            call.walk.function("trap body", partial(call.walk.sequence, body))
+            environment.knowledge.add(environment.knowledge.flags, "trap")
+            since = environment.state.variables
+            given = {"@": UNKNOWN_LIST}
+            call.walk.later(partial(call.walk.sequence, body), given, since=since)
             environment.trapping -= 1
 
 

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runner.security.shell import shapes
 from runner.security.shell.facts import Assignment
 from runner.security.shell.names import check_target
 from runner.security.shell.nodes import Assign
-from runner.security.shell.values import EMPTY, UNKNOWN, Value, any_item, as_list, join, literal
+from runner.security.shell.values import (
+    EMPTY,
+    UNKNOWN,
+    Value,
+    any_item,
+    as_list,
+    join,
+    literal,
+    shaped,
+)
 
 if TYPE_CHECKING:
     from runner.security.shell.builtins import Call
@@ -65,6 +75,11 @@ def _by_node(call: Call, attributes: str) -> None:
 
 
 def _without_name(value: Value, head: str) -> Value:
+    if value.shapes is not None and all(text.startswith(head) for text in value.shapes):
+        forms = tuple(text[len(head) :] for text in value.shapes)
+        if forms in ((shapes.DIGITS,), (shapes.SIGNED,)):
+            return Value(numeric=True, safe=True, signed=forms == (shapes.SIGNED,))
+        return shaped(forms)
     if value.choices is None:
         rest = value.prefix[len(head) :]
         return Value(prefix=rest, safe=value.safe)

@@ -5,11 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Protocol
 
-from runner.security.shell import outputs, parameters
+from runner.security.shell import outputs, parameters, shapes
 from runner.security.shell.arithmetic import check as check_arithmetic
 from runner.security.shell.braces import expand as expand_braces
-from runner.security.shell.nodes import Arithmetic, Literal, Part, Sequence, Substitution, Word
+from runner.security.shell.nodes import (
+    Arithmetic,
+    Literal,
+    Part,
+    Sequence,
+    Simple,
+    Substitution,
+    Word,
+)
 from runner.security.shell.nodes import Variable as VariablePart
+from runner.security.shell.printed import printed
 from runner.security.shell.values import (
     EMPTY,
     SIGNED,
@@ -17,11 +26,14 @@ from runner.security.shell.values import (
     Value,
     any_item,
     concat,
+    join,
     literal,
     one_of,
+    shaped,
 )
 
 if TYPE_CHECKING:
+    from runner.security.shell.facts import SimpleCommand
     from runner.security.shell.limits import Budget
     from runner.security.shell.state import Environment
 
@@ -37,6 +49,7 @@ class Host(Protocol):
 
     environment: Environment
     budget: Budget
+    commands: list[SimpleCommand]
 
     def substitution(self, body: Sequence) -> None:
         """Visit the commands of a substitution."""
@@ -134,7 +147,36 @@ class Expander:
             value = self.body(redirect.target)
             if value.choices is not None and len(value.choices) == 1:
                 return literal(value.choices[0].rstrip("\n"))
-        return UNKNOWN
+        return self._output(part.body)
+
+    def _output(self, body: Sequence) -> Value:
+        """What is known of the lines that a list prints, of which `||` tries each in turn."""
+        found: Value | None = None
+        for pipeline in outputs.alternatives(body):
+            value = self.printed(pipeline)
+            if value is None:
+                return UNKNOWN
+            found = value if found is None else join(found, value)
+        return found or UNKNOWN
+
+    def printed(self, pipeline: list[Simple]) -> Value | None:
+        """What is known of each line that a pipeline prints."""
+        commands: list[list[Value]] = []
+        found = len(self.host.commands)
+        for command in pipeline:
+            words = [word for word in command.words if isinstance(word, Word)]
+            name = words[0].plain() if len(words) == len(command.words) else None
+            if name not in outputs.MODELLED:
+                return None
+            commands.append([field for word in words for field in self._again(word)])
+        # These words are visited where the pipeline runs as well.
+        del self.host.commands[found:]
+        return printed(commands)
+
+    def _again(self, word: Word) -> list[Value]:
+        """The fields of a word that is visited elsewhere, unless looking again would assign."""
+        simple = all(isinstance(p, Literal) or _only_reads(p) for p in word.parts)
+        return self.fields(word) if simple else [Value(splits=True)]
 
     def _split(self, parts: list[Part]) -> list[Value]:
         """The fields of one word after brace expansion."""
@@ -207,6 +249,8 @@ class Expander:
         if splits:
             return self._split_exactly(values, unquoted, glob)
         joined = concat(values)
+        if glob and joined.choices is None and joined.shapes is not None:
+            return [_several(shaped(shapes.of_matches(joined.shapes), nonempty=True))]
         joined = _with_glob(joined) if glob else joined
         vanishing = all(unquoted) and not any(value.nonempty for value in values)
         return [_several(joined) if vanishing else joined]
@@ -214,7 +258,10 @@ class Expander:
     def _split_exactly(self, values: list[Value], unquoted: list[bool], glob: bool) -> list[Value]:
         known = all(value.choices is not None and len(value.choices) == 1 for value in values)
         if not known or self._ifs_changed():
-            return [Value(splits=True, glob=True)]
+            forms = concat(values).shapes
+            if self._ifs_changed() or forms is None:
+                return [Value(splits=True, glob=True)]
+            return [_several(shaped(shapes.of_matches(forms) if glob else forms))]
         fields: list[str] = [""]
         for value, is_open in zip(values, unquoted, strict=True):
             text = (value.choices or ("",))[0]
@@ -237,6 +284,14 @@ def _joined(value: Value) -> Value:
     return EMPTY if value.items == () else UNKNOWN
 
 
+def _only_reads(part: Part) -> bool:
+    if isinstance(part, Substitution):
+        pipeline = outputs.only_pipeline(part.body) or []
+        words = [w for command in pipeline for w in command.words]
+        return bool(words) and all(isinstance(w, Word) and w.plain() is not None for w in words)
+    return isinstance(part, VariablePart) and not part.operator
+
+
 def _is_process(part: Part) -> bool:
     return isinstance(part, Substitution) and part.kind != "$"
 
@@ -247,6 +302,8 @@ def _special(text: str) -> bool:
 
 def _unknown_field(value: Value) -> Value:
     certain = value.nospace and value.nonempty
+    if value.shapes is not None:
+        return _several(value)
     if value.numeric:
         several = not certain
         return Value(numeric=True, signed=value.signed, safe=True, splits=several,
@@ -276,4 +333,5 @@ def _several(value: Value) -> Value:
         splits=True,
         nospace=value.nospace,
         nonempty=value.nonempty,
+        shapes=value.shapes,
     )

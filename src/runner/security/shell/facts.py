@@ -16,12 +16,14 @@ class Word:
             None when it can't be known.
         prefix: what it certainly begins with, also when `choices` is None.
         numeric: an unknown value that can only be a decimal integer (or, when a command that
-            should have printed one failed, empty).
+            should have printed one failed, empty; or several of them with white space between).
         glob: it is subject to pathname expansion: besides the literal `choices` text it may
             become any number of existing paths that match.
         splits: an unquoted unknown value: it may become any number of words, or none.
         source: the text as written, for messages.
         signed: with `numeric`: it may be negative, so it may look like an option.
+        shapes: without `choices`: texts with holes (`shapes`), one of which it fits. When it
+            `splits`, each of the words it becomes fits one of them.
 
     A word that `splits` has an empty prefix, and when it has `choices` each of the words it
     becomes is one of them. The text of a process substitution begins with `/dev/fd/`.
@@ -34,6 +36,7 @@ class Word:
     splits: bool = False
     source: str = ""
     signed: bool = False
+    shapes: tuple[str, ...] = ()
 
     @classmethod
     def literal(cls, text: str) -> "Word":

@@ -15,43 +15,104 @@ _JQ_LENGTH = re.compile(r"(?:.*\|)?\s*length\s*", re.DOTALL)
 _PRINTF = re.compile(r"(?:%0?[0-9]*d|\\n)+")
 _TEMPLATE = re.compile(r"/tmp/[A-Za-z0-9_][\w.-]*?X{3,}", re.ASCII)  # noqa: S108
 _STDERR = 2
+_GREP_NUMBERS = re.compile(r"-[ivEFwxPsaonhm]+[0-9]*")
+_AWK_LINES = re.compile(
+    r"\s*(?:/[^/]*/|END|NR ?== ?[0-9]+)?\s*\{\s*print F?NR\s*(?:;\s*exit\s*)?;?\s*\}"
+)
+_SED_LINES = re.compile(r"/[^/\\]*/=")
+_BEFORE_COLON: tuple[list[str | None], ...] = (["cut", "-d:", "-f1"], ["cut", "-d", ":", "-f1"], ["cut", "-d", ":", "-f", "1"], ["cut", "-f1", "-d:"], ["cut", "-f1", "-d", ":"], ["cut", "-f", "1", "-d", ":"], ["awk", "-F:", "{print $1}"], ["awk", "-F", ":", "{print $1}"], ["sed", "s/:.*//"])  # fmt: skip
+_COLUMNS = (*_BEFORE_COLON, ["awk", "{print $1}"], ["cut", "-f1"], ["cut", "-d ", "-f1"], ["cut", "-d", " ", "-f1"], ["cut", "-f1", "-d "])  # fmt: skip
 _NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 
-MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp"])  # fmt: skip
+MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp", "basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut", "du", "getconf", "sysctl", "seq", "go"])  # fmt: skip
 """Programs whose output is relied on: no function may take their name."""
 
 
 def numeric(body: Sequence) -> bool:
     """Whether all that the list prints is integers and white space."""
-    pipeline = _only_pipeline(body)
-    if pipeline is None:
+    if len(body.chains) != 1 or body.chains[0].background:
         return False
+    # What follows `||` matters only when it prints: `|| true` and `|| echo 0` are everyday.
+    first, *rest = body.chains[0].links
+    return _numeric(first[1].commands) and all(
+        operator == "||" and (_fallback(link.commands) or _numeric(link.commands))
+        for operator, link in rest
+    )
+
+
+def _numeric(pipeline: list[Command]) -> bool:
+    column = ""
     for position in range(len(pipeline) - 1, -1, -1):
-        command = pipeline[position]
-        if not isinstance(command, Simple) or command.assigns or not _quiet(command):
+        found = _plain_words(pipeline[position])
+        if found is None:
             return False
-        words = [word for word in command.words if isinstance(word, Word)]
-        if len(words) != len(command.words) or not words:
-            return False
-        texts = [word.plain() for word in words]
-        if position and _passes_on(texts):
-            continue
-        return _counts(texts, words)
+        words, texts = found
+        if position and not column and texts in _COLUMNS:
+            column = "line" if texts in _BEFORE_COLON else "first"
+        elif not (position and _passes_on(texts)):
+            return _counts(texts, words) if not column else _prints_column(column, texts, words)
     return False
+
+
+def _plain_words(command: Command) -> tuple[list[Word], list[str | None]] | None:
+    if not isinstance(command, Simple) or command.assigns or not _quiet(command):
+        return None
+    words = [word for word in command.words if isinstance(word, Word)]
+    if len(words) != len(command.words) or not words:
+        return None
+    return words, [word.plain() for word in words]
+
+
+def _prints_column(column: str, texts: list[str | None], words: list[Word]) -> bool:
+    """`grep -n … | cut -d: -f1`, `wc -l FILE | awk '{print $1}'`, `du -sk X | cut -f1`."""
+    name, *rest = texts
+    if column == "line":
+        return name in ("grep", "egrep", "fgrep") and _grep_numbers(rest, words[1:])
+    flags = [text for text in rest if text is not None and text.startswith("-")]
+    if name == "du":
+        return all(re.fullmatch(r"-[skmbac]+", flag) for flag in flags)
+    return name == "wc" and bool(flags) and all(map(_WC.fullmatch, flags))
+
+
+def alternatives(body: Sequence) -> list[list[Simple]]:
+    """The plain pipelines that `a || b` tries in turn; none when it is anything else."""
+    if len(body.chains) != 1 or body.chains[0].background:
+        return []
+    first, *rest = body.chains[0].links
+    others = [(op, link.commands) for op, link in rest if not _fallback(link.commands)]
+    found = [plain_pipeline(commands) for commands in (first[1].commands, *(c for _, c in others))]
+    if any(op != "||" for op, _ in rest) or None in found:
+        return []
+    return [pipeline for pipeline in found if pipeline is not None]
+
+
+def only_pipeline(body: Sequence) -> list[Simple] | None:
+    """The commands of a list that is one plain pipeline, `|| true` left aside."""
+    pipeline = _only_pipeline(body)
+    return pipeline if pipeline is None else plain_pipeline(pipeline)
+
+
+def plain_pipeline(pipeline: list[Command]) -> list[Simple] | None:
+    """These commands, when they are simple and print into nothing but the pipe."""
+    found = [command for command in pipeline if isinstance(command, Simple)]
+    plain = len(found) == len(pipeline) and all(
+        c.words and not c.assigns and _quiet(c) for c in found
+    )
+    return found if plain else None
 
 
 def _only_pipeline(body: Sequence) -> list[Command] | None:
     if len(body.chains) != 1 or body.chains[0].background:
         return None
-    # What follows `|| ` matters only when it prints: `|| true` and `|| echo 0` are everyday.
     first, *rest = body.chains[0].links
-    if any(not _harmless_fallback(operator, link.commands) for operator, link in rest):
+    if any(operator != "||" or not _fallback(link.commands) for operator, link in rest):
         return None
     return first[1].commands
 
 
-def _harmless_fallback(operator: str, commands: list[Command]) -> bool:
-    if operator != "||" or len(commands) != 1 or not isinstance(commands[0], Simple):
+def _fallback(commands: list[Command]) -> bool:
+    """`|| true`, `|| echo 0`: what prints nothing or a number."""
+    if len(commands) != 1 or not isinstance(commands[0], Simple):
         return False
     words = [w.plain() if isinstance(w, Word) else None for w in commands[0].words]
     if words in (["true"], [":"]):
@@ -103,7 +164,16 @@ def _counts(texts: list[str | None], words: list[Word]) -> bool:
 
 def _small(name: str, rest: list[str | None], known: list[str]) -> bool:
     if name == "nproc":
-        return not rest
+        return all(text == "--all" for text in rest)
+    if name == "seq":
+        numbers = [text for text in known if text != "-w"]
+        return all(re.fullmatch(r"-?[0-9]+", text) for text in numbers) and len(known) == len(rest)
+    if name in ("getconf", "sysctl"):
+        return rest in (["_NPROCESSORS_ONLN"], ["-n", "hw.ncpu"], ["-n", "hw.logicalcpu"])
+    if name == "awk":
+        return len(known) == len(rest) and bool(rest) and bool(_AWK_LINES.fullmatch(known[0]))
+    if name == "sed":
+        return known[:1] == ["-n"] and bool(_SED_LINES.fullmatch("".join(known[1:2])))
     if name == "jobs":
         return rest == ["-p"]
     if name == "id":
@@ -135,6 +205,23 @@ def _grep_counts(rest: list[str | None], words: list[Word]) -> bool:
         else:
             operands.append(word)
     return counts and 1 <= len(operands) <= 2 and all(map(_one_word, operands))
+
+
+def _grep_numbers(rest: list[str | None], words: list[Word]) -> bool:
+    """`grep -n PATTERN FILE`, whose lines begin with a number and a colon."""
+    operands: list[Word] = []
+    numbers = False
+    for text, word in zip(rest, words, strict=True):
+        if text is None or not text.startswith("-"):
+            operands.append(word)
+        elif not _GREP_NUMBERS.fullmatch(text):
+            return False
+        else:
+            numbers = numbers or "n" in text
+    few = 1 <= len(operands) <= 2 and all(map(_one_word, operands))
+    # A binary file is named in what grep says about it.
+    file = operands[1].plain() if few and len(operands) == 2 else "-"
+    return numbers and few and (file is None or re.fullmatch(r"[\w./@+-]*", file) is not None)
 
 
 def _one_word(word: Word) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
+from runner.security.shell import shapes
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.values import (
     EMPTY,
@@ -15,7 +16,9 @@ from runner.security.shell.values import (
     any_item,
     as_list,
     join,
+    list_of,
     one_of,
+    shaped,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ def evaluate(part: Variable, host: Host, expander: Expander) -> Value:
         return _conditional(part, value, host, expander)
     if operator == ":":
         expander.arithmetic(part.operands[0])
-        return _derived(value)
+        return _sliced(part, value) if value.many else _derived(value)
     if operator[0] == "@":
         return _transformed(operator, value)
     operand = expander.single(part.operands[0])
@@ -111,6 +114,17 @@ def _conditional(part: Variable, value: Value, host: Host, expander: Expander) -
     return join(value, operand)
 
 
+def _sliced(part: Variable, value: Value) -> Value:
+    """`${@:2}` and `${array[@]:1}`."""
+    start = part.operands[0].source.strip()
+    if part.name == "@" and (not start.isdecimal() or start == "0"):
+        # Offset 0 is the name of the shell.
+        return UNKNOWN_LIST
+    if value.items is None or not start.isdecimal():
+        return as_list(any_item(value), None)
+    return list_of(list(value.items[int(start) - (part.name == "@") :]), assoc=value.assoc)
+
+
 def _derived(value: Value) -> Value:
     """A part of the value, or a text made from it that adds nothing new."""
     value = any_item(value)
@@ -137,6 +151,9 @@ def _edited(part: Variable, value: Value, operand: Value) -> Value:
     edit = _exact_edit(part.operator, source, operand)
     if edit is not None and value.choices is not None and all(map(str.isascii, value.choices)):
         return one_of([edit(text) for text in value.choices])
+    forms = _edited_shape(part.operator, source, operand, value)
+    if forms is not None:
+        return shaped(forms)
     safe = value.safe and (operand.safe or part.operator[0] in "#%^,")
     kept = _derived(value)
     return Value(
@@ -147,10 +164,35 @@ def _edited(part: Variable, value: Value, operand: Value) -> Value:
     )
 
 
+def _edited_shape(operator: str, source: str, operand: Value, value: Value) -> shapes.Shapes:
+    """The same for a text with holes, where it is certain what is taken away."""
+    if value.shapes is None:
+        return None
+    if (operator, source) == ("##", "*/"):
+        return shapes.last_part(value.shapes)
+    if operator[0] not in "#%" or operand.choices is None or len(operand.choices) != 1:
+        return None
+    if (operator, source) == ("%", ".*"):
+        return _without_ending(value.shapes)
+    if _PATTERN.search(source):
+        return None
+    return shapes.edited(operator, operand.choices[0], value.shapes)
+
+
+def _without_ending(forms: tuple[str, ...]) -> shapes.Shapes:
+    """`${x%.*}` where the last dot stands in the fixed text at the end."""
+    tails = [shapes.HOLE.split(text)[-1] for text in forms]
+    if not all("." in tail and "/" not in tail for tail in tails):
+        return None
+    return tuple(text.rpartition(".")[0] for text in forms)
+
+
 def _exact_edit(operator: str, source: str, operand: Value) -> Callable[[str], str] | None:
     """The edit as a function of the text, where the pattern is simple enough to be exact."""
     if (operator, source) == ("##", "*/"):
         return lambda text: text.rpartition("/")[2]
+    if (operator, source) == ("%", ".*"):
+        return lambda text: text.rpartition(".")[0] if "." in text else text
     if (operator, source) == ("%", "/*"):
         return lambda text: text.rpartition("/")[0] if "/" in text else text
     if operator in ("^^", ",,") and not source:

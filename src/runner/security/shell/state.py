@@ -33,6 +33,7 @@ Variables = dict[str, Value]
 Directories = tuple[str, ...] | None
 
 _MAX_DIRECTORIES = 6
+_MAX_CALLS = 12
 _NUMBERS = frozenset(
     [
         "#",
@@ -92,6 +93,10 @@ class Knowledge:
         summary: for each variable the join of all values it is ever given.
         volatile: variables assigned where the order of events is not followed (functions, traps).
         integers: variables with the integer attribute, whose every value is arithmetic.
+        arguments: for each function the positional parameters of its calls; an unknown list alone
+            when there are too many.
+        settled: whether the calls are known, so that a function without one is visited as well;
+            `unvisited`: whether there was such a function before.
         parsed: code for `eval` and `trap`, so that its loops are the same ones in every pass.
         loop_variables: what is assigned in each loop; `loop_moves`: loops that change directory.
     """
@@ -103,14 +108,26 @@ class Knowledge:
         self.loop_variables: dict[Node, set[str]] = {}
         self.loop_moves: set[Node] = set()
         self.flags: set[str] = set()
+        self.arguments: dict[str, list[Value]] = {}
         self.parsed: dict[str, Sequence] = {}
         self.changed = False
         self.widen = False
+        self.settled = False
+        self.unvisited = False
 
     def add(self, group: set[str], name: str) -> None:
         if name not in group:
             group.add(name)
             self.changed = True
+
+    def note_call(self, name: str, arguments: Value) -> None:
+        """A function is called with these positional parameters."""
+        known = self.arguments.setdefault(name, [])
+        if any(one.key() == arguments.key() for one in known) or known == [UNKNOWN_LIST]:
+            return
+        exact = arguments.items is not None and len(known) < _MAX_CALLS and not self.widen
+        self.arguments[name] = [*known, arguments] if exact else [UNKNOWN_LIST]
+        self.changed = True
 
     def note(self, name: str, value: Value) -> None:
         old = self.summary.get(name)
@@ -158,6 +175,19 @@ class Environment:
             return UNKNOWN
         return TRUSTED
 
+    def unset(self, name: str, value: Value) -> Value:
+        """What a variable that the script sets holds in code that may run before that.
+
+        The environment is told apart by the custom that its names are in capitals; a number
+        that it might hold is one of ours.
+        """
+        before = self.initial(name)
+        if before is not TRUSTED or name in self.fixed:
+            return before
+        if value.numeric and value.choices is None:
+            return value
+        return before if _UPPER.search(name) else EMPTY
+
     def lookup(self, name: str) -> Value:
         if name == "PWD" and name not in self.knowledge.summary:
             return self._pwd()
@@ -198,7 +228,8 @@ class Environment:
                 )
             value = SIGNED
         self.knowledge.note(name, value)
-        if self.functions:
+        if self.functions and name != "@":
+            # The positional parameters belong to the call.
             self.knowledge.add(self.knowledge.volatile, name)
         for loop, _ in self.loops:
             self.knowledge.add(self.knowledge.loop_variables.setdefault(loop, set()), name)

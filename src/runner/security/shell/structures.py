@@ -27,7 +27,7 @@ from runner.security.shell.nodes import (
     Word,
 )
 from runner.security.shell.parameters import check_subscript
-from runner.security.shell.state import Environment, State, merge
+from runner.security.shell.state import Environment, State, Variables, merge
 from runner.security.shell.values import (
     NUMBER,
     UNKNOWN,
@@ -63,6 +63,7 @@ class Structures:
     piped: bool
     background: bool
     conditional: int
+    feed: Value | None
 
     def sequence(self, sequence: Sequence) -> Outcome:
         raise NotImplementedError
@@ -76,6 +77,9 @@ class Structures:
     def redirections(
         self, redirects: list[Redirect]
     ) -> tuple[tuple[Redirection, ...], list[Assignment]]:
+        raise NotImplementedError
+
+    def process_output(self, redirect: Redirect) -> Value | None:
         raise NotImplementedError
 
     def emit(
@@ -139,12 +143,15 @@ class Structures:
         found, assignments = self.redirections(everything)
         if found or assignments:
             self.emit((), tuple(assignments), found, "")
-        outer, was_piped = self.around, self.piped
+        outer, was_piped, feed = self.around, self.piped, self.feed
         self.around = (found + outer)[:MAX_REDIRECTIONS]
         if any(one.operator.startswith("<") and one.fd in (None, 0) for one in found):
             self.piped = False
+        for redirect in everything:
+            if redirect.operator.startswith("<"):
+                self.feed = self.process_output(redirect)
         outcome = self._compound(command)
-        self.around, self.piped = outer, was_piped
+        self.around, self.piped, self.feed = outer, was_piped, feed
         return outcome
 
     def _compound(self, command: Command) -> Outcome:
@@ -275,12 +282,32 @@ class Structures:
         self.assigned(command.name, as_list(NUMBER, None), source)
         self.assigned(f"{command.name}_PID", NUMBER, source)
         background, self.background = self.background, True
+        self.feed, feed = None, self.feed
         self.in_subshell(lambda: self.command(command.body), piped=True)
-        self.background = background
+        self.background, self.feed = background, feed
 
     def function(self, name: str, visit: Callable[[], object]) -> None:
-        """Visit code that may run at any later time: a function's body, a trap's."""
+        """Visit a function's body, once for each way in which the script calls it."""
         refuse_modelled(name)
+        knowledge = self.environment.knowledge
+        calls = knowledge.arguments.get(name)
+        if not calls and not knowledge.settled:
+            # Its calls may not have been seen yet; what is unknown would spoil what is known.
+            knowledge.unvisited = True
+            return
+        for arguments in calls or [UNKNOWN_LIST]:
+            self.later(visit, {"@": arguments})
+
+    def later(
+        self, visit: Callable[[], object], given: Variables, *, since: Variables | None = None
+    ) -> None:
+        """Visit code that may run at any later time: a function's body, a trap's.
+
+        Args:
+            visit: walks the code.
+            given: variables that it finds.
+            since: the variables when it was set up, if it can't run before that.
+        """
         environment = self.environment
         knowledge = environment.knowledge
         state, around, piped, conditional = (
@@ -288,15 +315,16 @@ class Structures:
         )  # fmt: skip
         self.budget.node(len(knowledge.summary) // 8)
         variables = {
-            variable: join(environment.initial(variable), value)
+            variable: join((since or {}).get(variable) or environment.unset(variable, value), value)
             for variable, value in knowledge.summary.items()
         }
-        variables["@"] = UNKNOWN_LIST
         cwds = None if "cd" in knowledge.flags else state.cwds
-        environment.state = State(variables, cwds, errexit=False)
+        environment.state = State({**variables, **given}, cwds, errexit=False)
         environment.functions.append(environment.subshells)
         loops, environment.loops = environment.loops, []
+        feed, self.feed = self.feed, None
         visit()
+        self.feed = feed
         environment.loops = loops
         environment.functions.pop()
         environment.state, self.around, self.piped, self.conditional = (

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 from runner.security.shell.limits import MAX_CHOICES, MAX_VALUE
+
+if TYPE_CHECKING:
+    from runner.security.shell.shapes import Shapes
 
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+(?:#[0-9a-zA-Z]+)?|0[xX][0-9a-fA-F]+)?\s*")
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -33,6 +38,7 @@ class Value:
         many: an array: in quotes with `[@]` it becomes any number of words.
         assoc: an associative array.
         glob, splits: as in `facts.Word`, for the fields of a command.
+        shapes: when there are no choices, texts with holes (`shapes`) one of which it fits.
     """
 
     __slots__ = (
@@ -46,6 +52,7 @@ class Value:
         "numeric",
         "prefix",
         "safe",
+        "shapes",
         "signed",
         "splits",
     )
@@ -65,6 +72,7 @@ class Value:
         assoc: bool = False,
         glob: bool = False,
         splits: bool = False,
+        shapes: Shapes = None,
     ) -> None:
         self.choices = choices
         self.prefix = prefix
@@ -78,12 +86,19 @@ class Value:
         self.assoc = assoc
         self.glob = glob
         self.splits = splits
+        self.shapes = shapes
 
     def key(self) -> tuple[object, ...]:
         """What two equal values have in common, for fixpoints."""
         items = None if self.items is None else tuple(item.key() for item in self.items)
         return (self.choices, self.prefix, self.numeric, self.signed, self.safe, self.nospace,
-                self.nonempty, items, self.many, self.assoc)  # fmt: skip
+                self.nonempty, items, self.many, self.assoc, self.shapes)  # fmt: skip
+
+    def forms(self) -> Shapes:
+        """The texts, with holes or without, one of which it certainly fits; None if unknown."""
+        if self.numeric and self.choices is None:
+            return (shapes.SIGNED,) if self.signed else (shapes.DIGITS,)
+        return self.shapes if self.choices is None else shapes.plain(self.choices)
 
     def word(self, source: str) -> Word:
         return Word(
@@ -94,7 +109,20 @@ class Value:
             self.splits,
             source,
             self.signed,
+            self.shapes if self.choices is None and self.shapes is not None else (),
         )
+
+
+def shaped(forms: Shapes, *, nospace: bool = False, nonempty: bool = False) -> Value:
+    """A value that fits one of these texts with holes; unknown when there are none."""
+    if forms is None:
+        return UNKNOWN
+    return Value(
+        prefix=common_prefix(tuple(map(shapes.beginning, forms))),
+        nospace=nospace,
+        nonempty=nonempty,
+        shapes=forms,
+    )
 
 
 def literal(text: str) -> Value:
@@ -170,6 +198,7 @@ def join(left: Value, right: Value) -> Value:
         safe=left.safe and right.safe,
         nospace=left.nospace and right.nospace,
         nonempty=left.nonempty and right.nonempty,
+        shapes=None if numeric else shapes.united(left.forms(), right.forms()),
     )
 
 
@@ -190,6 +219,7 @@ def any_item(value: Value) -> Value:
         safe=value.safe,
         nospace=value.nospace,
         nonempty=value.nonempty,
+        shapes=value.shapes,
     )
 
 
@@ -206,6 +236,7 @@ def as_list(element: Value, items: tuple[Value, ...] | None, *, assoc: bool = Fa
         items=items,
         many=True,
         assoc=assoc,
+        shapes=element.shapes,
     )
 
 
@@ -222,7 +253,11 @@ def list_of(items: list[Value], *, assoc: bool = False) -> Value:
 
 def _any_match(item: Value) -> Value:
     """One file that a pattern matches, or the value itself."""
-    return Value(prefix="" if item.splits else item.prefix) if item.glob else item
+    if not item.glob:
+        return item
+    if item.choices is None or item.splits:
+        return Value(prefix="" if item.splits else item.prefix)
+    return shaped(shapes.of_patterns(item.choices), nonempty=True)
 
 
 def concat(values: list[Value]) -> Value:
@@ -247,6 +282,7 @@ def concat(values: list[Value]) -> Value:
         safe=all(value.safe for value in values) and not prefix.strip("0123456789 "),
         nospace=all(value.nospace for value in values),
         nonempty=any(value.nonempty for value in values),
+        shapes=shapes.product([None if value.many else value.forms() for value in values]),
     )
 
 

@@ -10,14 +10,24 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from runner.security.shell import builtins
+from runner.security.shell import builtins, outputs
 from runner.security.shell.calls import Calls
 from runner.security.shell.compound import parse
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.expansion import Expander
 from runner.security.shell.facts import Assignment, Redirection, SimpleCommand
 from runner.security.shell.limits import Budget
-from runner.security.shell.nodes import Assign, Function, Pipeline, Redirect, Sequence, Simple, Word
+from runner.security.shell.nodes import (
+    Assign,
+    Command,
+    Function,
+    Pipeline,
+    Redirect,
+    Sequence,
+    Simple,
+    Substitution,
+    Word,
+)
 from runner.security.shell.state import Environment, Knowledge, State, Variables, merge
 from runner.security.shell.structures import Structures
 from runner.security.shell.values import (
@@ -56,6 +66,7 @@ class Walk(Structures):
         self.background = False
         self.conditional = 0
         self.calls = Calls()
+        self.feed: Value | None = None
         self.level = 0
 
     def substitution(self, body: Sequence) -> None:
@@ -150,12 +161,37 @@ class Walk(Structures):
         if len(commands) == 1:
             ok, fail = self.command(commands[0])
         else:
+            feed = self.feed
             for position, command in enumerate(commands):
                 piped = self.piped if not position else True
+                self.feed = self._printed(commands[:position]) if position else feed
                 self.in_subshell(partial(self.command, command), piped=piped)
+            self.feed = feed
             ok = fail = self.environment.state
         self.conditional -= condition
         return (fail, ok) if pipeline.negated else (ok, fail)
+
+    def _printed(self, commands: list[Command]) -> Value | None:
+        pipeline = outputs.plain_pipeline(commands)
+        return None if pipeline is None else self.expander.printed(pipeline)
+
+    def fed(self, redirects: list[Redirect]) -> Value | None:
+        """What is known of each line on the standard input of a built-in that reads."""
+        for redirect in redirects:
+            if redirect.operator.startswith("<") or redirect.fd_name is not None:
+                return self.process_output(redirect)
+        return self.feed
+
+    def process_output(self, redirect: Redirect) -> Value | None:
+        """What `< <(…)` reads."""
+        parts = redirect.target.parts
+        if redirect.operator != "<" or redirect.fd not in (None, 0) or len(parts) != 1:
+            return None
+        part = parts[0]
+        if not isinstance(part, Substitution) or part.kind != "<":
+            return None
+        pipeline = outputs.only_pipeline(part.body)
+        return None if pipeline is None else self.expander.printed(pipeline)
 
     def simple(self, command: Simple) -> Outcome:
         """Expand a simple command, report it, and follow what it does to the shell."""

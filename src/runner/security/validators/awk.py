@@ -40,7 +40,7 @@ def _awk(call: Call) -> None:
         text = word.choices[0] if word.choices else None
         if program is not None:
             files.append(word)
-        elif text is None:
+        elif text is None or word.glob:
             raise call.refuse(f"the program must be written out, not {word.source}.")
         elif text == "--":
             continue

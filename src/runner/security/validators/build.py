@@ -5,7 +5,16 @@ from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
+
+
+def _class_path(call: Call) -> None:
+    """What javac takes classes (and with them annotation processors) from is the project's."""
+    for value in call.parsed.values("-cp", "-classpath", "--class-path"):
+        for entry in call.literal(value, "the class path").split(":"):
+            if entry:
+                check(call, "project", Word.literal(entry), "the class path")
 
 
 def _listed(call: Call, name: str, text: str) -> bool:
@@ -27,6 +36,8 @@ def _make(call: Call) -> None:
         "--summary",
     )
     for word in call.parsed.operands:
+        if word.numeric or (word.text or "").isdecimal():
+            continue  # what follows -j
         text = call.literal(word, "the target")
         if "=" in text:
             if not _listed(call, "make-variable", text) or re.search(r"[$`;|&<>]", text):
@@ -83,7 +94,10 @@ def _cmake(call: Call) -> None:
     words = list(call.args)
     while words:
         word = words.pop(0)
-        text = call.literal(word, "the option")
+        if word.numeric:
+            continue
+        counted = shapes.only(word.shapes, shapes.DIGITS)
+        text = shapes.filled(word.shapes[0]) if counted else call.literal(word, "the option")
         if text in (
             "-S",
             "-B",
@@ -189,49 +203,59 @@ def _mocha(call: Call) -> None:
 
 
 def _task_runner(call: Call) -> None:
-    """turbo, nx, lerna: task names from the list of scripts."""
+    """turbo, nx, lerna: their verbs, and task names from the list of scripts."""
     words = [call.literal(word, "the task") for word in call.parsed.operands]
-    verbs = {
-        "run",
-        "run-many",
-        "affected",
-        "show",
-        "test",
-        "lint",
-        "build",
-        "dev",
-        "start",
+    for value in call.parsed.values("-t", "--target", "--targets"):
+        for text in call.literal(value, "the target").split(","):
+            _task(call, text)
+    if not words:
+        return
+    verb, *rest = words
+    if verb in _OWN_VERBS:
+        raise call.refuse(f"{verb} is not allowed. Run build, test, lint and the like.")
+    if verb not in _RUNNER_VERBS:
+        _task(call, verb)
+    if call.rule.name == "nx" and verb == "run":
+        rest = [text.split(":")[1] if ":" in text else text for text in rest]
+    elif call.rule.name == "nx" or verb not in ("run", *_SCRIPT_VERBS):
+        # What follows are the names of projects.
+        for text in rest:
+            if not re.fullmatch(r"@?[\w-]+(?:[/:][\w-]+)*", text):
+                raise call.refuse(f"{text} is not the name of a project.")
+        return
+    for text in rest:
+        _task(call, text.rpartition("#")[2])
+
+
+_RUNNER_VERBS = frozenset({"run", "run-many", "affected", "show", "graph", "list", "ls", "report"})
+# Verbs of the runners themselves that a script of the project may have for its name.
+_OWN_VERBS = frozenset(
+    {
+        "exec",
+        "dlx",
+        "login",
+        "link",
+        "gen",
+        "generate",
+        "g",
+        "migrate",
+        "publish",
+        "version",
+        "release",
     }
-    if call.rule.name == "nx" and words[:1] in (["test"], ["lint"], ["e2e"]):
-        words = [words[0], *(w for w in words[1:] if not re.fullmatch(r"[\w-]+", w))]
-    for text in words:
-        base = text.rpartition(":")[2].partition("#")[2] or text
-        allowed = _listed(call, "npm-scripts-sync", base) or text in verbs
-        if call.context.mode == "run":
-            allowed = (
-                allowed
-                or _listed(call, "npm-scripts-run", base)
-                or bool(re.fullmatch(r"[\w-]+", text))
-            )
-        if not allowed or (call.context.mode == "sync" and text == "build"):
-            raise call.refuse(f"{text} is not allowed here.")
-        if text in (
-            "exec",
-            "dlx",
-            "login",
-            "link",
-            "gen",
-            "generate",
-            "g",
-            "migrate",
-            "publish",
-            "version",
-            "release",
-            "init",
-            "import",
-            "evil",
-        ):
-            raise call.refuse(f"{text} is not allowed.")
+    | {"init", "import", "add", "reset", "connect", "clean", "boot", "bootstrap"}
+)
+_SCRIPT_VERBS = frozenset({"test", "lint", "build", "dev", "start", "typecheck", "check"})
+
+
+def _task(call: Call, text: str) -> None:
+    allowed = _listed(call, "npm-scripts-sync", text)
+    if call.context.mode == "run":
+        allowed = allowed or text in _SCRIPT_VERBS or _listed(call, "npm-scripts-run", text)
+    if not allowed:
+        raise call.refuse(
+            f"the task {text} is not allowed here. Run build, test, lint and the like."
+        )
 
 
 def _docker_stats(call: Call) -> None:
@@ -244,6 +268,7 @@ def _file(call: Call) -> None:
 
 
 VALIDATORS = {
+    "class-path": _class_path,
     "make": _make,
     "tasks": _tasks,
     "cmake": _cmake,

@@ -4,8 +4,9 @@ import re
 
 from runner.security import environment
 from runner.security.context import Call
+from runner.security.kinds import check
 from runner.security.refusal import RefusedError
-from runner.security.scripts import require_script
+from runner.security.shell import shapes
 from runner.security.shell.facts import Assignment, Word
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -152,11 +153,25 @@ def _cd(call: Call) -> None:
         if word.choices is not None:
             for text in word.choices:
                 _directory(call, text)
+        elif word.shapes and not word.splits:
+            for shape in word.shapes:
+                _computed_directory(call, word, shape)
         elif word.prefix.startswith("-") or not (_is_rooted(call, word) or _is_below(call, word)):
             raise call.refuse(
                 f"where {word.source} leads is not known. Write the directory out, relative to the "
                 "project."
             )
+
+
+def _computed_directory(call: Call, word: Word, shape: str) -> None:
+    """`for d in packages/*/; do (cd "$d" && …)`: every one must be in the project."""
+    if shape and not shapes.HOLE.search(shape):
+        _directory(call, shape)
+    elif shape:
+        first = shapes.HOLE.match(shape)
+        if first and first[0] not in shapes.NAME + shapes.LISTED:
+            raise call.refuse(f"where {word.source} leads is not known. Write the directory out.")
+        check(call, "project", Word(None, shapes=(shape,), source=word.source), "the directory")
 
 
 def _directory(call: Call, text: str) -> None:
@@ -208,13 +223,12 @@ def _trap(call: Call) -> None:
         words = words[1:]
     if not words or words[0].text in ("-l", "-p"):
         return
-    action = call.literal(words[0], "the action")
+    # What it does is followed with the script: its commands are judged like all others.
+    call.literal(words[0], "the action")
     for word in words[1:]:
         signal = call.literal(word, "the signal")
         if not _SIGNALS.fullmatch(signal):
             raise call.refuse(f"trapping {signal} is not allowed.")
-    if action not in ("", "-"):
-        require_script(action, call.context, call.command)
 
 
 def _source(call: Call) -> None:

@@ -1,10 +1,13 @@
 """cp, mv, ln, chmod, mktemp: what is written is the last operand or the -t folder."""
 
+import itertools
 import re
 
 from runner.security.context import Call
 from runner.security.kinds import check
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
+from runner.security.shell.values import FRESH
 
 
 def _copy(call: Call) -> None:
@@ -39,10 +42,12 @@ def _ends(call: Call) -> tuple[list[Word], Word | None]:
 
 def _lands(call: Call, target: Word, source: Word) -> None:
     """Check where a source ends up below the target: the name it keeps must be allowed too."""
-    folder = target.text or target.prefix
-    if source.choices is None and not source.prefix.startswith("/dev/fd/"):
+    forms = source.choices or source.shapes
+    if not forms and not source.prefix.startswith("/dev/fd/"):
         raise call.refuse(f"name what is copied; {source.source} is not known.")
-    for text in source.choices or ():
+    for text, folder in itertools.product(
+        forms, target.choices or target.shapes or (target.prefix,)
+    ):
         name = text.rstrip("/").rpartition("/")[2]
         if name in (".", "..", "") or (
             not source.glob and text.rstrip("/").endswith(("/.", "/.."))
@@ -52,9 +57,15 @@ def _lands(call: Call, target: Word, source: Word) -> None:
                     "copying a whole folder over the project could replace protected files. "
                     "Name what is copied."
                 )
+            continue
+        # Had mktemp failed, an empty target would take no copy: no need to look at `/name`.
+        below = folder.replace(FRESH, "x") if folder.endswith(FRESH) else folder
+        landed = f"{below.rstrip('/') or below}/{name}"
+        if shapes.HOLE.search(landed):
+            word = Word(None, shapes=(landed,), source=source.source)
         else:
-            landed = f"{folder.rstrip('/') or folder}/{name}"
-            check(call, "write", Word((landed,), glob=source.glob, source=text), "the target")
+            word = Word((landed,), glob=source.glob, source=text)
+        check(call, "write", word, "the target")
 
 
 def _is_root(call: Call, folder: str) -> bool:

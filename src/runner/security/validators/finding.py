@@ -4,7 +4,10 @@ import re
 
 from runner.security.context import Call
 from runner.security.kinds import check
-from runner.security.shell.facts import Word
+from runner.security.patterns import refuse_whole_tree
+from runner.security.shell.facts import SimpleCommand, Word
+from runner.security.shell.printed import printed
+from runner.security.shell.values import Value
 
 _FLAGS = frozenset(
     [
@@ -82,6 +85,10 @@ _VALUES = frozenset(
     ]
 )
 _FILES = frozenset(["-newer", "-anewer", "-cnewer", "-samefile"])
+_PLAIN_NAME = re.compile(
+    r"\*[\w-]*\.\w+~?|[\w-][\w.-]*\.\w+|__pycache__|\.DS_Store|node_modules|dist|coverage"
+    r"|\.(?:pytest|mypy|ruff)_cache|\.next|\.turbo|\.nyc_output|\*\.egg-info"
+)
 _EXECUTES = frozenset({"-exec", "-execdir"})
 _START_FLAGS = frozenset({"-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3"})
 _FOUND = Word(None, source="{}")
@@ -162,6 +169,8 @@ def _named_below(call: Call, starts: list[Word]) -> Word | None:
     for action in _EXECUTES & set(texts):
         if len(starts) == 1 and starts[0].text == "." and _plain_name(texts, action):
             name = texts[texts.index("-name") + 1]
+            if _changes(texts[texts.index(action) + 1 :]):
+                refuse_whole_tree(call.context.paths, name, call.refuse)
             return Word((f"./*/{name}",), prefix="./", glob=True, source="{}")
     return None
 
@@ -196,6 +205,8 @@ def _delete(call: Call, starts: list[Word]) -> None:
         raise call.refuse("-delete needs --allow-destructive. Leave the files.")
     texts = [word.text or "" for word in call.args]
     if _plain_name(texts, "-delete"):
+        if any(word.text in (".", "./") for word in starts) or not starts:
+            refuse_whole_tree(call.context.paths, texts[texts.index("-name") + 1], call.refuse)
         for word in starts:
             check(call, "write", word, "the folder")
         return
@@ -208,14 +219,30 @@ def _delete(call: Call, starts: list[Word]) -> None:
         check(call, "remove", word, "the folder")
 
 
+def _changes(texts: list[str]) -> bool:
+    """Whether the command that find runs may change the files that it is given."""
+    return texts[:1] not in (
+        ["grep"],
+        ["cat"],
+        ["wc"],
+        ["ls"],
+        ["head"],
+        ["tail"],
+        ["echo"],
+    ) and not (texts[:1] == ["sed"] and not any(text.startswith("-i") for text in texts))
+
+
 def _plain_name(texts: list[str], action: str) -> bool:
     """Whether only files with a plain name or ending are deleted (`-name '*.pyc' -delete`)."""
-    if texts.count("-name") != 1 or {"-o", "-or", ",", "!", "-not"} & set(texts):
+    if texts.count("-name") != 1 or {"-o", "-or", ","} & set(texts):
+        return False
+    excluded = [index for index, text in enumerate(texts) if text in ("!", "-not")]
+    if any(texts[index + 1 : index + 2] != ["-path"] for index in excluded):
         return False
     if texts.index("-name") > texts.index(action):
         return False
     name = texts[texts.index("-name") + 1]
-    return re.fullmatch(r"\*\.\w+~?|[\w-][\w.-]*\.\w+|__pycache__|\.DS_Store", name) is not None
+    return _PLAIN_NAME.fullmatch(name) is not None
 
 
 def _xargs(call: Call) -> None:
@@ -228,7 +255,8 @@ def _xargs(call: Call) -> None:
         marker = replaced[-1]
         if not marker or marker in (inner[0].text or ""):
             raise call.refuse("-I needs a plain marker that is not the command.")
-        words = tuple(_replace(word, marker) for word in inner)
+        fed = _fed(call)
+        words = tuple(_replace(word, marker, fed) for word in inner)
     else:
         words = (*inner, _fed(call))
     call.judge_inner(words)
@@ -239,51 +267,51 @@ def _fed(call: Call) -> Word:
 
     No file may be created whose name begins with a dash, so listed names are no options.
     """
-    position = next(
-        (i for i, c in enumerate(call.context.script) if c.source == call.command.source), 0
-    )
-    while position > 0 and call.context.script[position].piped:
-        position -= 1
-        command = call.context.script[position]
-        texts = [word.text for word in command.words]
-        if texts[:1] in (["sort"], ["head"], ["tail"], ["uniq"], ["grep"]) and command.piped:
-            continue
-        folder = _searched_folder(texts)
-        if folder:
-            return _below(folder)
-        if _lists_files(texts):
-            return Word(None, prefix="(listed)/", source="(files)")
-        if texts[:1] == ["pgrep"] or (texts[:1] == ["lsof"] and "-t" in str(texts[1:])):
-            return Word(None, numeric=True, source="(processes)")
-        break
+    pipeline = _pipeline(call)
+    texts = [word.text for word in pipeline[0].words] if pipeline else []
+    if texts[:1] == ["pgrep"] or (texts[:1] == ["lsof"] and "-t" in str(texts[1:])):
+        return Word(None, numeric=True, source="(processes)")
+    if not pipeline or call.parsed.has("-a", "--arg-file"):
+        return Word(None, splits=True, source="(xargs)")
+    found = printed([[_value(word) for word in command.words] for command in pipeline])
+    if found is not None and found.shapes:
+        return Word(None, source="(files)", shapes=found.shapes or ())
     return Word(None, splits=True, source="(xargs)")
 
 
-def _searched_folder(texts: list[str | None]) -> str:
-    """The one folder that `grep -rl PATTERN FOLDER` searches, or nothing."""
-    if texts[:1] not in (["grep"], ["rg"]) or not _lists_files(texts):
-        return ""
-    operands = [text for text in texts[1:] if text is not None and not text.startswith("-")]
-    return operands[1] if len(operands) == 2 and None not in texts else ""
+def _pipeline(call: Call) -> list[SimpleCommand]:
+    """The commands that feed this one."""
+    script = call.context.script
+    position = next((i for i, c in enumerate(script) if c.source == call.command.source), 0)
+    found: list[SimpleCommand] = []
+    while position > 0 and script[position].piped:
+        position -= 1
+        found.insert(0, script[position])
+    return found
 
 
-def _lists_files(texts: list[str | None]) -> bool:
-    if texts[:2] == ["git", "ls-files"]:
-        return True
-    if texts[:2] in (["git", "diff"], ["git", "show"]):
-        return "--name-only" in texts
-    if texts[:1] == ["find"]:
-        return len(texts) < 2 or not {"-printf", "-exec", "-execdir"} & set(texts)
-    if texts[:1] in (["grep"], ["rg"]):
-        return any(text and (text in {"--files-with-matches", "--files"} or (text[0] == "-" and text[:2] != "--" and "l" in text)) for text in texts[1:])  # fmt: skip
-    return False
+def _value(word: Word) -> Value:
+    return Value(
+        word.choices, prefix=word.prefix, glob=word.glob, splits=word.splits,
+        shapes=word.shapes or None,
+    )  # fmt: skip
 
 
-def _replace(word: Word, marker: str) -> Word:
+def _replace(word: Word, marker: str, fed: Word) -> Word:
     text = word.text
     if text is None or marker not in text:
         return word
-    return Word(None, prefix=text.partition(marker)[0], source=text)
+    forms = tuple(text.replace(marker, shape) for shape in fed.shapes)
+    return Word(None, prefix=text.partition(marker)[0], source=text, shapes=forms)
 
 
-VALIDATORS = {"find": _find, "xargs": _xargs}
+def _tail(call: Call) -> None:
+    """Following a file ends where something ends it."""
+    ended = call.command.background or re.match(r"g?timeout\s", call.command.source)
+    if call.parsed.has("-f", "-F", "--follow") and not ended:
+        raise call.refuse(
+            "following a file never ends. Read its last lines, or use timeout 10 tail -f."
+        )
+
+
+VALIDATORS = {"tail": _tail, "find": _find, "xargs": _xargs}

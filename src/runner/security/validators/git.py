@@ -6,6 +6,7 @@ import re
 from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.paths import GUARDED
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 
 _PATHSPEC_MAGIC = re.compile(r"^:(?:\([\w,:=-]*\)|[!^/])*")
@@ -43,7 +44,8 @@ def _git(call: Call) -> None:
 def _git_paths(call: Call) -> None:
     """Refuse to stage, check out or remove what is protected."""
     for word in call.parsed.operands:
-        for text in word.choices or (word.prefix,):
+        known = word.choices or tuple(map(shapes.pattern, word.shapes))
+        for text in known or (word.prefix,):
             path = _PATHSPEC_MAGIC.sub("", text)
             _protected(call, path)
             if call.rule.name == "git rm" and path.strip("./*") == "":

@@ -432,8 +432,10 @@ def _perl(call: Call) -> None:
         if text is not None and re.fullmatch(r"-[nplaw0sEei0-9]*[eE]", text):
             writes = writes or "i" in text
             code.extend(require_literal(call, words.pop(0) if words else None))
-        elif text is not None and re.fullmatch(r"-(?:[nplaw]+|0777|0|i(?:\.\w+)?|c|F.)", text):
-            writes = writes or text.startswith("-i")
+        elif text is not None and re.fullmatch(
+            r"-(?:[nplaw]+|0777|0|[nplaw]*i(?:\.\w+)?|c|F.)", text
+        ):
+            writes = writes or "i" in text
         elif text is not None and text.startswith("-"):
             raise call.refuse(f"the option {text} is not allowed.")
         else:
@@ -444,6 +446,8 @@ def _perl(call: Call) -> None:
     if writes:
         call.run_only("-i")
     for word in files:
+        if any(re.search(r"^\s|[<>|]|\s$", text) for text in word.choices or word.shapes):
+            raise call.refuse(f"{word.source}: perl would run such a name or write to it.")
         check(call, "write" if writes else "read", word, "the file")
 
 

@@ -3,6 +3,7 @@
 import re
 
 from runner.security.context import Call
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 
 _ENVIRONMENT = re.compile(r"\$ENV\b|\benv\b|\bimport\b|\binclude\b|\bmodulemeta\b")
@@ -26,6 +27,8 @@ def _check(call: Call, pattern: re.Pattern[str]) -> None:
     word = _filter(call)
     if word is None:
         return
+    if any(map(shapes.HOLE.match, word.shapes)):
+        raise call.refuse(f"the filter must be written out, not {word.source}.")
     if word.choices is None:
         # Values put in by the shell can only become text inside a quoted string of the filter.
         _check_text(call, pattern, word.source)

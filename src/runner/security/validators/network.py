@@ -11,10 +11,12 @@ _SENDS = ("-d", "--data", "--data-binary", "--data-ascii", "--json")
 
 def _curl(call: Call) -> None:
     if call.parsed.has("-L", "--location") and not call.parsed.has("--max-redirs"):
-        raise call.refuse("following redirects could leave this machine. Leave out -L.")
+        raise call.refuse(
+            "following redirects could leave this machine. Leave out -L, and ask for the address it names."
+        )
     urls = [*call.parsed.operands, *call.parsed.values("--url")]
     if not urls:
-        raise call.refuse("needs an address on localhost.")
+        raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
     for word in urls:
         for text in word.choices or ():
             if re.search(r"[{}]|\[(?!::1\])", text) and not call.parsed.has("-g", "--globoff"):
@@ -29,7 +31,7 @@ def _curl(call: Call) -> None:
             if path and "=" not in name:
                 _file_sent(call, path)
             if text.startswith("%"):
-                raise call.refuse("variables of the environment are not sent.")
+                raise call.refuse("variables of the environment are not sent. Write test data out.")
     for value in call.parsed.values("-F", "--form"):
         _form(call, value)
     for value in call.parsed.values("-b", "--cookie"):
@@ -46,7 +48,7 @@ def _form(call: Call, value: Word) -> None:
         content = text.partition("=")[2]
         parts = content.split(";")
         if any(re.match(r"\s*(?:headers|encoder)\s*=\s*\W*[@<]", part) for part in parts):
-            raise call.refuse("headers from a file are not allowed.")
+            raise call.refuse("headers from a file are not allowed. Write them out with -H.")
         if content.startswith(("@", "<")):
             for path in parts[0][1:].split(","):
                 _file_sent(call, path.strip().strip('"').lstrip("@<"))
@@ -78,7 +80,7 @@ def _wget(call: Call) -> None:
     if not (call.parsed.has("--spider", "-O", "--output-document")):
         raise call.refuse("name the file with -O, or use curl.")
     if not call.parsed.operands:
-        raise call.refuse("needs an address on localhost.")
+        raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
 
 
 def _httpie(call: Call) -> None:
@@ -86,7 +88,7 @@ def _httpie(call: Call) -> None:
     if words and re.fullmatch(r"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS", words[0].text or ""):
         words.pop(0)
     if not words:
-        raise call.refuse("needs an address on localhost.")
+        raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
     text = words[0].text or words[0].prefix
     check_url(call, Word.literal("localhost" + text) if text.startswith(":") else words[0])
     for word in words[1:]:

@@ -118,13 +118,15 @@ def _kill(call: Call) -> None:
         text = words.pop(0).text or ""
         if text in ("-s", "-n") and words:
             if not _SIGNAL.fullmatch("-" + call.literal(words.pop(0), "the signal")):
-                raise call.refuse("this signal is not allowed.")
+                raise call.refuse("this signal is not allowed. Use TERM, INT or KILL.")
         elif text == "--":
             break
         elif not _SIGNAL.fullmatch(text):
-            raise call.refuse(f"{text} is not an allowed signal or process.")
+            raise call.refuse(
+                f"{text} is not an allowed signal or process. Use kill PID, kill %1 or kill -9 PID."
+            )
     if not words:
-        raise call.refuse("needs a process id.")
+        raise call.refuse("needs a process id. Use kill %1, kill $! or kill PID.")
     for word in words:
         _process(call, word)
 
@@ -134,10 +136,16 @@ def _process(call: Call, word: Word) -> None:
         text = word.text
         if re.fullmatch(r"%[\w%+-]*", text) or (text.isdecimal() and int(text) > 1):
             return
-        raise call.refuse(f"{text} is not a process that this session started.")
+        raise call.refuse(
+            f"{text} is not a process that this session started. "
+            "End what you started: kill %1, kill $!, or pkill -f of its name."
+        )
     _sources(call)
     if "PPID" in word.source or re.search(r"\$\$(?!\w)", word.source):
-        raise call.refuse(f"{word.source} is not a process that this session started.")
+        raise call.refuse(
+            f"{word.source} is not a process that this session started. "
+            "End what you started: kill %1, kill $!, or pkill -f of its name."
+        )
     signed = getattr(word, "signed", False)
     if word.choices:
         for choice in word.choices:
@@ -172,7 +180,7 @@ def _sources(call: Call) -> None:
 
 def _pkill(call: Call) -> None:
     if not call.parsed.operands:
-        raise call.refuse("needs the name of a process.")
+        raise call.refuse("needs the name of a process, such as pkill -f vite.")
     call.run_only("ending processes") if call.context.mode == "sync" else None
     for word in call.parsed.operands:
         _target(call, call.literal(word, "the name"))
@@ -185,7 +193,10 @@ def _target(call: Call, pattern: str) -> None:
     allowed = _TARGETS | call.context.settings.pkill_targets
     words = {part.rpartition("/")[2] for part in first}
     if words & _ALWAYS or not re.fullmatch(r"\^?[\w./:@ =-]+\$?", pattern):
-        raise call.refuse(f"{pattern} is not an allowed target.")
+        raise call.refuse(
+            f"{pattern} is not an allowed target. Name the server that you "
+            "started, such as pkill -f vite, or use kill %1."
+        )
     if name not in allowed and not re.fullmatch(r"[\w./-]+\.(?:js|ts|mjs|cjs|py|rb|php|sh)", name):
         raise call.refuse(
             f"{name} is not an allowed target. Allowed are development servers such as node, "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.refusal import RefusedError
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 
 _FLAGS = frozenset("nrEszu")
@@ -40,6 +41,10 @@ def _sed(call: Call) -> None:
             raise call.refuse("needs a script.")
         found.scripts.append(found.files.pop(0))
     for word in found.scripts:
+        if _has_numbers(word):
+            for shape in word.shapes:
+                _check_numbered(call, shape)
+            continue
         if word.choices is None or word.glob:
             raise call.refuse(
                 f"the script {word.source} must be written out; put variables aside, or use a "
@@ -54,11 +59,31 @@ def _sed(call: Call) -> None:
         _file(call, kind, word)
 
 
+def _has_numbers(word: Word) -> bool:
+    """Whether the script is known but for line numbers (`"${n},+5p"`)."""
+    return shapes.only(word.shapes, shapes.DIGITS + shapes.SIGNED)
+
+
+def _check_numbered(call: Call, shape: str) -> None:
+    """Check the script with numbers put in; without one, sed may find it wrong and run nothing."""
+    texts = [text for text in shapes.samples(shape) if "-7" not in text]
+    if not texts:
+        raise call.refuse("there are too many variables in the script. Use two at most.")
+    check_script(call, texts[0])
+    for text in texts[1:]:
+        try:
+            check_script(call, text)
+        except _SyntaxRefusedError:
+            continue
+
+
 def _file(call: Call, kind: str, word: Word) -> None:
-    if word.splits and not word.numeric and not word.choices:
+    if word.shapes and any(shape.startswith("-") for shape in word.shapes):
+        raise call.refuse(f"{word.source} could turn into options. Name the files.")
+    if word.splits and not word.numeric and not word.choices and not word.shapes:
         raise call.refuse(f"{word.source} could turn into options. Name the files.")
     if kind == "write":
-        for text in word.choices or ():
+        for text in word.choices or map(shapes.pattern, word.shapes):
             call.context.paths.read(text, call.cwd)
     elif word.choices is None and not word.prefix and not word.numeric:
         return
@@ -72,7 +97,8 @@ def _read(call: Call) -> _Invocation:
         word = words.pop(0)
         text = word.choices[0] if word.choices else None
         if text is None or not text.startswith("-") or text == "-":
-            if text is None and (word.splits or word.prefix.startswith("-")) and not word.numeric:
+            odd = word.splits and not word.shapes
+            if text is None and (odd or word.prefix.startswith("-")) and not word.numeric:
                 raise call.refuse(f"{word.source} could turn into options. Write it out.")
             found.files.append(word)
         elif word.glob:

@@ -6,6 +6,7 @@ from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.programs import check_own_script
 from runner.security.scripts import require_script
+from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 from runner.security.validators.python import protect
 
@@ -21,6 +22,10 @@ def _shell(call: Call) -> None:
         word = words.pop(0)
         if checks_only and word.text is None:
             check(call, "project", word, "the script")
+            return
+        if word.shapes and not word.splits:
+            _computed_script(call, word)
+            protect(call, words)
             return
         text = call.literal(word, "the option or script")
         if text == "--version" and not words:
@@ -60,6 +65,15 @@ def _text(call: Call, words: list[Word]) -> None:
         raise call.refuse("-c needs a text.")
     script = call.literal(words.pop(0), "the text after -c")
     require_script(script, call.context, call.command)
+
+
+def _computed_script(call: Call, word: Word) -> None:
+    """`for t in tests/*.sh; do bash "$t"; done`: scripts of the project all the same."""
+    check(call, "project", word, "the script")
+    for shape in word.shapes:
+        if shapes.HOLE.match(shape) and not shape.startswith((shapes.NAME, shapes.LISTED)):
+            raise call.refuse(f"{word.source} must be a script of the project.")
+        _script(call, shapes.pattern(shape), checks_only=False)
 
 
 def _script(call: Call, path: str, *, checks_only: bool) -> None:

@@ -126,18 +126,35 @@ def _check_folder(call: Call, folder: str) -> None:
     """An archive may hold anything, so it is not unpacked where protected files lie."""
     check(call, "write", Word.literal(f"{folder.rstrip('/')}/unpacked"), "the folder")
     if call.context.paths.absolute(folder, call.cwd) == call.context.paths.project:
-        raise call.refuse("unpack into a folder of its own with -C, not over the project.")
-
-
-def _unzip(call: Call) -> None:
-    if not call.parsed.has("-l", "-v", "-t", "-Z", "-p", "-c"):
         raise call.refuse(
-            "only looking inside (-l, -p, -t) is allowed; unpack with python -m zipfile "
-            "or a script of the project."
+            "unpack into a folder of its own (tar -C, unzip -d), not over the project."
         )
 
 
+def _unzip(call: Call) -> None:
+    """Looking inside always; unpacking in run, below a folder that may be written."""
+    if call.parsed.has("-l", "-v", "-t", "-Z", "-p", "-c"):
+        return
+    for folder in call.parsed.values("-d") or [Word.literal(".")]:
+        _check_folder(call, call.literal(folder, "the folder"))
+
+
+def _zip(call: Call) -> None:
+    """The archive is written; `-x` turns what follows into patterns, which only leave files out."""
+    if not call.parsed.operands:
+        raise call.refuse("name the archive, then what goes into it.")
+    target = call.literal(call.parsed.operands[0], "the archive")
+    if target != "-" and "." not in target.rpartition("/")[2]:
+        check(call, "write", Word.literal(target + ".zip"), "the archive")
+
+
 def _gzip(call: Call) -> None:
+    if call.rule.name == "gzip" and call.parsed.has("-k") and not call.parsed.has("-c"):
+        for word in call.parsed.operands:
+            text = call.literal(word, "the file")
+            check(call, "write", Word.literal(text.removesuffix(".gz")), "the file")
+            check(call, "write", Word.literal(text + ".gz"), "the output")
+        return
     if (
         not call.parsed.has("-l", "-t", "-c", "--list", "--test", "--stdout")
         and call.parsed.operands
@@ -150,4 +167,4 @@ def _split(call: Call) -> None:
         check(call, "write", Word.literal("./xaa"), "the output")
 
 
-VALIDATORS = {"tar": _tar, "unzip": _unzip, "gzip": _gzip, "split": _split}
+VALIDATORS = {"tar": _tar, "unzip": _unzip, "zip": _zip, "gzip": _gzip, "split": _split}

@@ -1,0 +1,143 @@
+"""Paths that are known as patterns: globs, and names with holes that a script computes.
+
+What such a path can be is judged twice: as a text, for all that could ever match, and on the
+files that are there now, because one of them may be a link.
+"""
+
+import fnmatch
+import glob
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterator
+
+from runner.security.paths import GUARDED, PathPolicy, pattern_reaches_secret
+from runner.security.refusal import RefusedError
+from runner.security.shell import shapes
+
+Refuse = Callable[[str], RefusedError]
+CheckPath = Callable[[str], None]
+
+_MAX_MATCHES = 500
+_WIDE = ("/home", "/root", "/etc", "/var", "/proc", "/run", "/home/me", "/Users/me")
+_MAX_GUARDED = 2000
+_WILD = re.compile(r"[*?\[]")
+_MAY_BE_EMPTY = re.compile(f"[{shapes.DIGITS}{shapes.SIGNED}{shapes.COMMIT}{shapes.LISTED}]")
+_CHANGES = frozenset({"write", "remove"})
+# Files that guarded folders hold: no pattern over the whole project may change them.
+_GUARDED_NAMES = (
+    "status.json", "agent.json", "settings.json", "settings.local.json", ".mcp.json", ".gitmodules",
+    "config", "HEAD", "index", "pre-commit", "commit-msg", "description", "packed-refs", "exclude",
+    "initializer.md", "journal.jsonl", "run.lock", "pre-commit.sample", ".gitconfig", ".bashrc",
+)  # fmt: skip
+
+
+def check_glob(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse: Refuse) -> None:
+    """Refuse patterns that can reach protected names or credentials."""
+    if kind not in _CHANGES:
+        _check_read(paths, text, cwd, refuse)
+        if kind == "tree" and text.startswith(("/", "~", "..")):
+            for found in _matches(paths, os.path.expanduser(text), cwd):  # noqa: PTH111
+                paths.read_tree(found, cwd)
+            wide = next((w for w in _WIDE if fnmatch.fnmatchcase(w, text)), None)
+            if wide is not None:
+                raise refuse(f"{text} reaches all of {wide}. Name a folder of the project.")
+        return
+    parts = text.split("/")
+    for part in parts:
+        if part.startswith(".") and re.search(r"[*?\[]", part):
+            reached = [n for n in (*GUARDED, "..") if fnmatch.fnmatch(n, part.casefold())]
+            if reached:
+                raise refuse(f"{text} reaches {reached[0]}. Name the files instead.")
+    if ".." in parts:
+        raise refuse(f"{text} leaves the directory. Name the files instead.")
+    below = text.removeprefix(paths.project + "/")
+    if kind == "remove" and not re.sub(r"[*?./]|\[[^]]*\]", "", below):
+        raise refuse(f"{text} would remove everything. Name what is to go.")
+
+
+def _check_read(paths: PathPolicy, text: str, cwd: str | None, refuse: Refuse) -> None:
+    """Refuse a pattern outside the project that matches a credential file right now."""
+    if not text.startswith(("/", "~", "..")) and cwd is not None and cwd[:1] not in "/~":
+        return
+    if pattern_reaches_secret(text if cwd is None else f"{cwd}/{text}"):
+        raise refuse(f"{text} reaches files that may hold credentials. Name the files.")
+    for found in _matches(paths, os.path.expanduser(text), cwd):  # noqa: PTH111
+        paths.read(found, cwd)
+
+
+def _matches(paths: PathPolicy, pattern: str, cwd: str | None) -> Iterator[str]:
+    folder = paths.absolute(".", cwd)
+    return itertools.islice(glob.iglob(pattern, root_dir=folder), _MAX_MATCHES)  # noqa: PTH207
+
+
+def check_links(paths: PathPolicy, text: str, cwd: str | None, check: CheckPath) -> None:
+    """Check each place that a pattern leads to now: a link there may lead away.
+
+    What follows the last part with a wildcard need not exist (`packages/*/new.txt`).
+    """
+    if cwd is None:
+        return
+    parts = text.rstrip("/").split("/")
+    wild = [index for index, part in enumerate(parts) if _WILD.search(part)]
+    if not wild:
+        return
+    rest = parts[wild[-1] + 1 :]
+    for found in _matches(paths, "/".join(parts[: wild[-1] + 1]), cwd):
+        check("/".join([found, *rest]))
+
+
+def check_shape(
+    paths: PathPolicy, kind: str, shape: str, cwd: str | None, *, check: CheckPath, refuse: Refuse
+) -> None:
+    """Refuse a text with holes (`shell.shapes`) if what fits it may not be used as `kind`.
+
+    Args:
+        paths: the path policy.
+        kind: a kind of path, as in `kinds`.
+        shape: one shape of the word.
+        cwd: where the command runs.
+        check: applies the policy to one path.
+        refuse: makes the refusal.
+    """
+    hole = shapes.HOLE.match(shape)
+    emptied = _MAY_BE_EMPTY.sub("", shape)
+    if hole and emptied != shape and emptied.startswith(("/", "~", "-")):
+        # The value may be empty: a path that then begins at the root must be allowed as well.
+        check(shapes.pattern(emptied))
+    text = shapes.pattern(shape)
+    check_glob(paths, kind, text, cwd, refuse)
+    check(text)
+    if kind in _CHANGES and shapes.LISTED in shape:
+        _check_listed(paths, shape, refuse)
+    if kind in _CHANGES or kind == "project":
+        check_links(paths, text, cwd, check)
+
+
+def _check_listed(paths: PathPolicy, shape: str, refuse: Refuse) -> None:
+    """Refuse to change what a tool listed, where that could be a protected file."""
+    before, _, after = shape.rpartition(shapes.LISTED)
+    folder = before.removeprefix("./")
+    if folder and "/" in folder and not shapes.HOLE.search(folder):
+        return
+    refuse_whole_tree(paths, "*" + shapes.pattern(after), refuse)
+
+
+def refuse_whole_tree(paths: PathPolicy, name: str, refuse: Refuse) -> None:
+    """Refuse to change all files of this name pattern, wherever they are in the project."""
+    last = name.rpartition("/")[2].casefold()
+    if not re.sub(r"[*?]", "", last):
+        raise refuse("this could be any file. List the files of one folder, or with one ending.")
+    names = itertools.chain(_GUARDED_NAMES, _names_in_guarded(paths.project))
+    reached = next((one for one in names if fnmatch.fnmatchcase(one.casefold(), last)), None)
+    if reached is not None:
+        raise refuse(
+            f"{last} over the whole project reaches {reached} in a protected folder. "
+            "Name the folder, such as src."
+        )
+
+
+def _names_in_guarded(project: str) -> Iterator[str]:
+    folders = [os.path.join(project, name) for name in (*sorted(GUARDED - {".git"}), ".git/hooks")]  # noqa: PTH118
+    found = (name for folder in folders for _, _, files in os.walk(folder) for name in files)
+    return itertools.islice(found, _MAX_GUARDED)
