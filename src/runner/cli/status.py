@@ -13,6 +13,7 @@ from runner.config.run_options import SPEC_NAME
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.loop.run_lock import current_holder
+from runner.loop.spending import SpendBook
 
 HELP = help_text(
     "Show the deliverables by phase, the progress, and what is next.",
@@ -34,6 +35,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         has_spec=(project / SPEC_NAME).is_file(),
         file=StatusRepository(status_path(project)).load(),
         holder=current_holder(project),
+        spend=SpendBook(project).load(),
     )
     if as_json:
         typer.echo(json.dumps(status_object(view)))
