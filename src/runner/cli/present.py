@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from typing import cast
 
 import typer
@@ -11,6 +12,7 @@ from runner.cli.durations import plural
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
 from runner.cli.inert import inert
 from runner.cli.presenter.factory import OutputFormat, make_presenter
+from runner.cli.run_log import RunLog
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
 from runner.loop.events import RunResult
@@ -26,8 +28,8 @@ def present(job: Job, chosen: Chosen) -> RunResult:
         stderr=sys.stderr,
         environ=os.environ,
     )
-    with presenter:
-        return perform(job, presenter)
+    with presenter, RunLog(job.project_dir, job.command, presenter, environ=os.environ) as log:
+        return perform(replace(job, facts=(*job.facts, ("Log", log.shown))), log)
 
 
 def finish(job: Job, result: RunResult) -> None:
