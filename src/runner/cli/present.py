@@ -7,6 +7,7 @@ from typing import cast
 
 import typer
 
+from runner.cli.adoption import has_unadopted
 from runner.cli.assembly import Job, perform
 from runner.cli.durations import plural
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
@@ -15,7 +16,7 @@ from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.cli.run_log import RunLog
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
-from runner.loop.events import RunResult
+from runner.loop.events import Notice, RunResult
 
 
 def present(job: Job, chosen: Chosen) -> RunResult:
@@ -29,6 +30,9 @@ def present(job: Job, chosen: Chosen) -> RunResult:
         environ=os.environ,
     )
     with presenter, RunLog(job.project_dir, job.command, presenter, environ=os.environ) as log:
+        if has_unadopted(job.project_dir):
+            text = "This project has a plan of Autonoe, which a run here does not use."
+            log(Notice("warning", text, "`runner init --from-autonoe` takes it over."))
         return perform(replace(job, facts=(*job.facts, ("Log", log.shown))), log)
 
 
