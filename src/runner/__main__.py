@@ -4,6 +4,7 @@
 which would cost five times as long as the answer (benchmarks/startup.py).
 """
 
+import os
 import sys
 
 
@@ -15,7 +16,8 @@ def main() -> int:
 
         print(f"runner {__version__}")
         return 0
-    if arguments in ([], ["--help"], ["-h"]):
+    # A shell that asks for completions does so without arguments.
+    if arguments in ([], ["--help"], ["-h"]) and "_RUNNER_COMPLETE" not in os.environ:
         from runner.cli.help_cache import cached_help  # noqa: PLC0415
 
         text = cached_help()
