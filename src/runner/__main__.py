@@ -7,10 +7,30 @@ which would cost five times as long as the answer (benchmarks/startup.py).
 import os
 import sys
 
+_FAILURE = 1
+
 
 def main() -> int:
-    """Run the command line; return its exit code (CONTRACT §2)."""
-    arguments = sys.argv[1:]
+    """Run the command line; return its exit code (CONTRACT §2).
+
+    What could not be written to stdout is a failure: who reads it must not take it for complete.
+    """
+    try:
+        code = _answer(sys.argv[1:])
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output is gone; nothing that could be said would arrive.
+        _silence_stdout()
+        return _FAILURE
+    except OSError as error:
+        _silence_stdout()
+        print(f"Error: The output could not be written: {error.strerror}.", file=sys.stderr)
+        return _FAILURE
+    return code
+
+
+def _answer(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         from runner import __version__  # noqa: PLC0415
 
@@ -22,11 +42,18 @@ def main() -> int:
 
         text = cached_help()
         if text is not None:
-            sys.stdout.write(text)
+            print(text, end="")
             return 0
     from runner.cli.main import run_command_line  # noqa: PLC0415
 
     return run_command_line(arguments)
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter from trying, and complaining, once more on the way out."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
 
 
 if __name__ == "__main__":

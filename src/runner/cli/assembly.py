@@ -16,6 +16,7 @@ from runner.agent.containment.watch import ReadOnlyWatch, read_only_environment
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent, sweep_launchers
+from runner.cli.last_words import LastWords
 from runner.cli.signals import stop_on_signal
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
@@ -124,9 +125,10 @@ def _containment_request(job: Job, agent: Path) -> Request:
 
 
 async def _run(job: Job, sink: RunSink, agent: Path, containment: Containment) -> RunResult:
-    run = _assemble(job, sink, agent, containment)
+    told = LastWords(job.project_dir, job.command, sink)
+    run = _assemble(job, told, agent, containment)
     async with anyio.create_task_group() as tasks:
-        await tasks.start(stop_on_signal, run.stop)
+        await tasks.start(stop_on_signal, run.stop, told.tell)
         result = await run.execute()
         tasks.cancel_scope.cancel()
     # The result is out: what is left is tidying up, and no signal may change the exit code.

@@ -39,6 +39,11 @@ class JsonPresenter:
         self._stream = stream
         self._now = now
 
+    @property
+    def lost(self) -> OSError | None:
+        """See `Presenter.lost`."""
+        return self._out.lost
+
     def __call__(self, event: RunEvent) -> None:
         """Write one event. People first, so that the activity line is gone before the result."""
         self._people(event)

@@ -113,6 +113,11 @@ class TerminalPresenter:
         self._drawn_cells = 0
         self._ticker = Ticker(_TICK_SECONDS, self.tick)
 
+    @property
+    def lost(self) -> OSError | None:
+        """See `Presenter.lost`."""
+        return self._out.lost
+
     def __call__(self, event: RunEvent) -> None:
         """Write the lines of one event above the activity line."""
         self._activity.update(event)
