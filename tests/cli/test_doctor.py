@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli.app import invoke
+from runner.loop.spending import Spend, SpendBook
 
 
 @pytest.fixture
@@ -78,3 +79,20 @@ def test_a_sandbox_that_is_switched_off_is_a_warning(
 def test_text_ends_with_the_verdict(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     invoke(["doctor", "-p", str(project)])
     assert capsys.readouterr().out.splitlines()[-1] == "A run can start."
+
+
+@pytest.mark.parametrize(("spent", "verdict"), [(4.0, (0, "ok")), (5.0, (1, "fail"))])
+def test_a_spent_budget_is_a_failure(
+    project: Path, capsys: pytest.CaptureFixture[str], spent: float, verdict: tuple[int, str]
+) -> None:
+    SpendBook(project).save(Spend(spent, 1))
+    (project / ".runner" / "runner.toml").write_text("[budget]\ntotal = 5\n", encoding="utf-8")
+    code, states, _ = doctor(project, capsys)
+    assert (code, states["Budget"]) == verdict
+
+
+def test_a_damaged_account_is_a_failure(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    SpendBook(project).save(Spend(1.0, 1))
+    SpendBook(project).path.write_text("{", encoding="utf-8")
+    code, states, _ = doctor(project, capsys)
+    assert (code, states["Budget"]) == (1, "fail")

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert
+from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, takes
 from runner.config.catalogue import RUN_OPTIONS
 from runner.config.resolve import Chosen
@@ -39,7 +39,7 @@ def show(chosen: Chosen, *, as_json: AsJson = False) -> None:
 
     report = configuration_report(chosen, RUN_OPTIONS, os.environ)
     if as_json:
-        typer.echo(json.dumps(report))
+        typer.echo(json_text(report))
         return
     for line in _lines(report):
         typer.echo(line)

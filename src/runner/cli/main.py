@@ -1,13 +1,13 @@
 """The one place where errors become messages and exit codes (CONTRACT §2)."""
 
 import errno
-import json
 import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 
 from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
+from runner.cli.inert import json_text
 from runner.cli.result import result_object
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.deliverables.model import Counts
@@ -81,7 +81,7 @@ def _print_result(command: str, code: int, message: str, hint: str | None) -> No
         )
     )
     if sys.stdout is not None:  # the program may have been started with it closed
-        sys.stdout.write(json.dumps({**result, "exit_code": code}) + "\n")
+        sys.stdout.write(json_text({**result, "exit_code": code}) + "\n")
 
 
 def complete_thinking(arguments: Sequence[str]) -> list[str]:

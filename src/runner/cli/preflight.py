@@ -17,6 +17,7 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.loop.run_lock import current_holder
+from runner.loop.spending import spec_budget
 from runner.marker import Instruction
 from runner.security.policy import judge_command
 
@@ -135,6 +136,18 @@ def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
         yield Finding(name, "fail", "a run is at work in the project", hint)
 
 
+def _budget(name: str, chosen: Chosen) -> Iterator[Finding]:
+    budget = spec_budget(chosen.project_dir, chosen.file.budget.total)
+    if budget is None:
+        return
+    spent = f"${budget.spent_before_usd:.2f} of ${budget.total_usd:.2f} spent"
+    if budget.left_usd(0) > 0:
+        yield Finding(name, "ok", spent)
+    else:
+        hint = "Raise `total` under [budget] in .runner/runner.toml."
+        yield Finding(name, "fail", spent, hint)
+
+
 Check = Callable[[str, Chosen], Iterator[Finding]]
 
 CHECKS: tuple[tuple[str, Check], ...] = (
@@ -146,4 +159,5 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Spec", _spec),
     ("Configuration", _configuration),
     ("State", _state),
+    ("Budget", _budget),
 )

@@ -1,10 +1,9 @@
 """`runner status`."""
 
-import json
-
 import typer
 
 from runner.cli.help_text import help_text
+from runner.cli.inert import json_text
 from runner.cli.options import AsJson, takes
 from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.config.catalogue import PROJECT_DIR
@@ -38,7 +37,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         spend=SpendBook(project).load(),
     )
     if as_json:
-        typer.echo(json.dumps(status_object(view)))
+        typer.echo(json_text(status_object(view)))
         return
     for line in status_lines(view):
         typer.echo(line)
