@@ -4,27 +4,61 @@
 which would cost five times as long as the answer (benchmarks/startup.py).
 """
 
+import gc
+import os
 import sys
+
+_FAILURE = 1
 
 
 def main() -> int:
-    """Run the command line; return its exit code (CONTRACT §2)."""
-    arguments = sys.argv[1:]
+    """Run the command line; return its exit code (CONTRACT §2).
+
+    What could not be written to stdout is a failure: who reads it must not take it for complete.
+    """
+    try:
+        code = _answer(sys.argv[1:])
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output is gone; nothing that could be said would arrive.
+        _silence_stdout()
+        return _FAILURE
+    except OSError as error:
+        _silence_stdout()
+        print(f"Error: The output could not be written: {error.strerror}.", file=sys.stderr)
+        return _FAILURE
+    finally:
+        # The interpreter looks through everything for garbage on its way out, which would take
+        # several times as long as the rest of the way (benchmarks/whole_run.py).
+        gc.freeze()
+    return code
+
+
+def _answer(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         from runner import __version__  # noqa: PLC0415
 
         print(f"runner {__version__}")
         return 0
-    if arguments in ([], ["--help"], ["-h"]):
+    # A shell that asks for completions does so without arguments.
+    if arguments in ([], ["--help"], ["-h"]) and "_RUNNER_COMPLETE" not in os.environ:
         from runner.cli.help_cache import cached_help  # noqa: PLC0415
 
         text = cached_help()
         if text is not None:
-            sys.stdout.write(text)
+            print(text, end="")
             return 0
     from runner.cli.main import run_command_line  # noqa: PLC0415
 
     return run_command_line(arguments)
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter from trying, and complaining, once more on the way out."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli.app import invoke
+from runner.loop.spending import Spend, SpendBook
 
 
 @pytest.fixture
@@ -128,3 +129,20 @@ def test_a_role_or_flag_that_stops_every_run_is_a_failure(
     code, states, output = doctor(project, capsys)
     assert (code, states["Posture"]) == (1, "fail")
     assert said in output
+
+
+@pytest.mark.parametrize(("spent", "verdict"), [(4.0, (0, "ok")), (5.0, (1, "fail"))])
+def test_a_spent_budget_is_a_failure(
+    project: Path, capsys: pytest.CaptureFixture[str], spent: float, verdict: tuple[int, str]
+) -> None:
+    SpendBook(project).save(Spend(spent, 1))
+    (project / ".runner" / "runner.toml").write_text("[budget]\ntotal = 5\n", encoding="utf-8")
+    code, states, _ = doctor(project, capsys)
+    assert (code, states["Budget"]) == verdict
+
+
+def test_a_damaged_account_is_a_failure(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    SpendBook(project).save(Spend(1.0, 1))
+    SpendBook(project).path.write_text("{", encoding="utf-8")
+    code, states, _ = doctor(project, capsys)
+    assert (code, states["Budget"]) == (1, "fail")

@@ -116,6 +116,16 @@ def test_a_failed_gate_is_an_error_and_a_passed_one_is_nothing() -> None:
     ]
 
 
+@given(st.text(min_size=1))
+def test_no_words_of_a_review_add_a_workflow_command(text: str) -> None:
+    gates = [{"phase_id": text, "verdict": "fail", "summary": text}]
+    line = annotated("x", gates=gates)[1]
+    assert len(line.splitlines()) == 1
+    title, _, message = line.removeprefix("::error title=").partition("::")
+    assert not {":", ","} & set(title)
+    assert "##[" not in title + message
+
+
 @given(st.text())
 def test_no_description_adds_a_workflow_command(text: str) -> None:
     (line,) = annotated(text)

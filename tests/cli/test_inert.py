@@ -1,8 +1,10 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.inert import cut, inert, inert_lines
+from runner.cli.inert import cut, inert, inert_lines, json_text
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,12 @@ def test_a_limit_is_never_exceeded(text: str, limit: int) -> None:
 @given(st.text(st.sampled_from("\x1b[]0;m\x07\\\n\r\u202e\x9b:#a ")))
 def test_nothing_but_visible_characters_remains(text: str) -> None:
     assert inert(text).isprintable()
+
+
+@given(st.recursive(st.text() | st.just("a ##[stop] \x7f"), st.lists))
+def test_json_says_the_same_and_nothing_obeys_it(value: object) -> None:
+    text = json_text(value)
+    assert json.loads(text) == value
+    assert text.isascii()
+    assert text.isprintable()
+    assert "##[" not in text

@@ -1,5 +1,6 @@
 """How a command ends, given the result of its run."""
 
+import errno
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,16 +9,24 @@ import pytest
 import typer
 
 from runner.cli.assembly import Job
-from runner.cli.present import finish
+from runner.cli.present import Presented, finish
 from runner.config.run_options import RunOptions
 from runner.deliverables.model import Counts
 from runner.loop.events import ExitReason, RunResult
 
 
-def ending(reason: ExitReason, diverged: Sequence[str] = (), number: int | None = None) -> int:
+def ending(
+    reason: ExitReason,
+    diverged: Sequence[str] = (),
+    number: int | None = None,
+    *,
+    lost: OSError | None = None,
+    in_json: bool = True,
+) -> int:
     job = Job(Path("/p"), RunOptions(), "Test", divergences=lambda: diverged)
+    result = RunResult("run", reason, "", "p", Counts(), signal_number=number)
     with pytest.raises(typer.Exit) as raised:
-        finish(job, RunResult("run", reason, "", "p", Counts(), signal_number=number))
+        finish(job, Presented(result, lost, in_json=in_json))
     return int(raised.value.exit_code)
 
 
@@ -36,3 +45,28 @@ def test_leaving_the_script_does_not_hide_why_a_run_ended() -> None:
 def test_where_the_script_was_left_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     ending(ExitReason.ALL_PASSED, ["Turn 3 of coding", "later"])
     assert "2 times; first: Turn 3 of coding" in capsys.readouterr().err
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_result_that_no_program_can_read_is_no_success() -> None:
+    assert ending(ExitReason.ALL_PASSED, lost=FULL) == 1
+
+
+def test_why_a_result_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    ending(ExitReason.ALL_PASSED, lost=FULL)
+    assert "The result could not be written to stdout: No space" in capsys.readouterr().err
+
+
+def test_a_missing_result_does_not_hide_why_a_run_ended() -> None:
+    assert ending(ExitReason.BUDGET_EXCEEDED, lost=FULL) == 6
+
+
+def test_lines_for_people_that_were_lost_do_not_change_how_the_run_ended() -> None:
+    assert ending(ExitReason.ALL_PASSED, lost=FULL, in_json=False) == 0
+
+
+def test_a_reader_that_left_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ending(ExitReason.ALL_PASSED, lost=BrokenPipeError(errno.EPIPE, "Broken pipe")) == 1
+    assert capsys.readouterr().err == ""

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from runner.cli.main import run_command_line
 from runner.loop.run_lock import run_lock
+from runner.loop.spending import Spend, SpendBook
 
 
 def _item(name: str, **fields: Any) -> dict[str, Any]:
@@ -109,6 +110,7 @@ def test_one_object_for_programs(project: Project) -> None:
         "next": "UI-004",
         "run": None,
         "session": None,
+        "spent_usd": 0.0,
     }
     assert [(p["id"], p["title"], p["passed"], p["total"]) for p in phases] == [
         ("phase-1", "Foundations", 1, 2),
@@ -192,6 +194,12 @@ def test_nothing_is_written(project: Project) -> None:
 def test_a_project_that_was_never_used_stays_untouched(project: Project) -> None:
     project.text()
     assert list(project.folder.iterdir()) == []
+
+
+def test_what_all_runs_have_cost_is_shown(project: Project) -> None:
+    project.plan(PLAN)
+    SpendBook(project.folder).save(Spend(1.5, 3, 0.25))
+    assert "Spent: $1.75 in 3 agent sessions, over all runs." in project.text()
 
 
 def test_a_damaged_file_is_named_with_its_line(project: Project) -> None:

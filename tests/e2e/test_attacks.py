@@ -67,7 +67,8 @@ def state(ours: Project) -> dict[str, str]:
 
 def _is_bookkeeping(path: Path) -> bool:
     parts = path.parts
-    return "autonomy" in parts or "claude" in parts or ".claude" in str(path) or ".cache" in parts
+    own = {"autonomy", "logs"} & set(parts)
+    return bool(own) or "claude" in parts or ".claude" in str(path) or ".cache" in parts
 
 
 @pytest.fixture

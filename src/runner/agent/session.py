@@ -23,6 +23,7 @@ from runner.loop.events import (
     StreamEvent,
     StreamText,
     StreamToolDenied,
+    StreamUsage,
 )
 from runner.loop.ports import StreamSink
 
@@ -160,7 +161,10 @@ class ClaudeSession:
             self._in_turn = False
             return classify_result(message, self._tail())
         if isinstance(message, AssistantMessage):
+            known = self._spent.estimated_usd
             self._spent.add(message.message_id, message.model, message.usage)
+            if self._spent.estimated_usd > known:
+                self._slot(StreamUsage(self._spent.estimated_usd))
         if isinstance(message, RateLimitEvent):
             self._rate_limit = message.rate_limit_info
         for event in stream_events(message):

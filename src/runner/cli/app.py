@@ -1,5 +1,6 @@
 """The Typer application: commands are registered here, each in a module of its own."""
 
+import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -8,6 +9,8 @@ import typer
 from runner import __version__
 from runner.cli.check import HELP as CHECK_HELP
 from runner.cli.check import check
+from runner.cli.completion import HELP as COMPLETION_HELP
+from runner.cli.completion import VARIABLE, completion, make_ready
 from runner.cli.config import config
 from runner.cli.demo import HELP as DEMO_HELP
 from runner.cli.demo import demo
@@ -73,15 +76,29 @@ app.command(help=ROLLBACK_HELP)(rollback)
 app.command(help=CHECK_HELP)(check)
 app.command(help=MCP_HELP)(mcp)
 app.add_typer(config, name="config")
+app.command(help=COMPLETION_HELP)(completion)
 
 
 def invoke(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. Lets RunnerError through."""
+    if VARIABLE in os.environ:
+        make_ready()
+    elif is_group(arguments):
+        arguments = [*arguments, "--help"]
     try:
         app(args=list(arguments), prog_name="runner")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     return 0
+
+
+def is_group(names: Sequence[str]) -> bool:
+    """Whether `names` lead to a group of commands, and to none of them: help is the answer then."""
+    level: typer.Typer | None = app
+    for name in names:
+        groups = level.registered_groups if level else []
+        level = next((group.typer_instance for group in groups if group.name == name), None)
+    return level is not None
 
 
 def render_help() -> str:

@@ -16,6 +16,7 @@ from runner.agent.containment.watch import ReadOnlyWatch, read_only_environment
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent, sweep_launchers
+from runner.cli.last_words import LastWords
 from runner.cli.signals import stop_on_signal
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
@@ -35,6 +36,7 @@ from runner.loop.events import (
 from runner.loop.ports import RunSink
 from runner.loop.run import Run, RunSettings
 from runner.loop.run_lock import run_lock
+from runner.loop.spending import SpendBook, Spending, spec_budget
 from runner.loop.termination import Limits
 from runner.loop.waiting import WaitPolicy
 from runner.loop.workflow import RunWorkflow, SyncWorkflow
@@ -96,7 +98,9 @@ def perform(job: Job, sink: RunSink) -> RunResult:
         sink(RunStarted(__version__, job.message, facts))
         for caution in containment.cautions:
             warn(caution)
-        return anyio.run(_run, job, sink, agent, containment)
+        budgeted = job.options.budget_usd is not None
+        spending = Spending(SpendBook(job.project_dir), sink, budgeted=budgeted)
+        return anyio.run(_run, job, spending, agent, containment)
 
 
 def _check_before_spending(job: Job) -> None:
@@ -106,6 +110,7 @@ def _check_before_spending(job: Job) -> None:
         if has_instruction(instruction):
             instruction_text(job.project_dir, instruction)
     StatusRepository(status_path(job.project_dir)).load()
+    SpendBook(job.project_dir).load()
 
 
 def _containment_request(job: Job, agent: Path) -> Request:
@@ -120,9 +125,10 @@ def _containment_request(job: Job, agent: Path) -> Request:
 
 
 async def _run(job: Job, sink: RunSink, agent: Path, containment: Containment) -> RunResult:
-    run = _assemble(job, sink, agent, containment)
+    told = LastWords(job.project_dir, job.command, sink)
+    run = _assemble(job, told, agent, containment)
     async with anyio.create_task_group() as tasks:
-        await tasks.start(stop_on_signal, run.stop)
+        await tasks.start(stop_on_signal, run.stop, told.tell)
         result = await run.execute()
         tasks.cancel_scope.cancel()
     # The result is out: what is left is tidying up, and no signal may change the exit code.
@@ -217,7 +223,12 @@ def _run_settings(job: Job) -> RunSettings:
         spec_id=derive_spec_id(job.project_dir),
         model=options.model,
         plan_model=options.plan_model,
-        limits=Limits(options.max_iterations, options.max_retries, options.max_cost_usd),
+        limits=Limits(
+            options.max_iterations,
+            options.max_retries,
+            options.max_cost_usd,
+            spec_budget(job.project_dir, options.budget_usd),
+        ),
         thinking_tokens=options.thinking_tokens,
         max_session_cost_usd=options.max_session_cost_usd,
         session_timeout_seconds=options.session_timeout_minutes * 60,
@@ -236,6 +247,9 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
         facts.append(("Thinking", f"{options.thinking_tokens} tokens"))
     if options.max_cost_usd is not None:
         facts.append(("Max cost", f"${options.max_cost_usd:.2f}"))
+    if budget := spec_budget(job.project_dir, options.budget_usd):
+        spent = f"${budget.spent_before_usd:.2f} of ${budget.total_usd:.2f} spent"
+        facts.append(("Budget of the spec", spent))
     if options.wait_for_quota:
         facts.append(("Wait for quota", f"up to {options.max_wait_hours:g} h"))
     return (*facts, *job.facts)

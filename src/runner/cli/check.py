@@ -1,13 +1,12 @@
 """`runner check`."""
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert
+from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, takes
 from runner.config.catalogue import ALLOW_DESTRUCTIVE, PROJECT_DIR
 from runner.config.resolve import Chosen
@@ -48,7 +47,7 @@ def check(text: ShellText, *, kind: Kind = "run", chosen: Chosen, as_json: AsJso
     shell = sys.stdin.read() if text == "-" else text
     found = explain(shell, command=kind, project_dir=project, settings=settings)
     if as_json:
-        typer.echo(json.dumps(_as_object(found)))
+        typer.echo(json_text(_as_object(found)))
     else:
         for line in _lines(found):
             typer.echo(line)

@@ -10,8 +10,9 @@ import typer
 
 from runner.cli.control.environment import control_variables
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert
+from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, takes
+from runner.cli.presenter.output import Output
 from runner.config.catalogue import RUN_OPTIONS
 from runner.config.resolve import Chosen
 
@@ -39,10 +40,10 @@ def show(chosen: Chosen, *, as_json: AsJson = False) -> None:
     """Show the configuration of a project."""
     from runner.config.report import configuration_report  # noqa: PLC0415 - pydantic is slow
 
-    interactive = sys.stdout.isatty()
+    interactive = Output(sys.stdout).is_terminal()
     report = configuration_report(chosen, RUN_OPTIONS, os.environ, interactive=interactive)
     if as_json:
-        typer.echo(json.dumps(_knowing(report)))
+        typer.echo(json_text(_knowing(report)))
         return
     for line in _lines(_knowing(report)):
         typer.echo(line)

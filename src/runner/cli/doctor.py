@@ -1,12 +1,11 @@
 """`runner doctor`."""
 
-import json
 from dataclasses import asdict
 
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert
+from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, takes
 from runner.config.catalogue import RUN_OPTIONS
 from runner.config.resolve import Chosen
@@ -31,7 +30,7 @@ def doctor(chosen: Chosen, *, as_json: AsJson = False) -> None:
     findings = list(preflight(chosen))
     good = all(finding.state != "fail" for finding in findings)
     if as_json:
-        typer.echo(json.dumps({"ok": good, "findings": [asdict(f) for f in findings]}))
+        typer.echo(json_text({"ok": good, "findings": [asdict(f) for f in findings]}))
     else:
         for finding in findings:
             typer.echo(f"{_MARKS[finding.state]}  {finding.name}: {inert(finding.detail)}")

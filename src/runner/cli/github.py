@@ -82,7 +82,8 @@ def annotations(result: ResultObject, statuses: Mapping[str, StatusChanged]) -> 
     for gate in result["gates"]:
         if gate.get("verdict") == "fail":
             phase = gate.get("phase_id", "")
-            found.append(_annotation("error", f"Gate failed: {phase}", "The review did not pass."))
+            reason = str(gate.get("summary") or "The review did not pass.")
+            found.append(_annotation("error", f"Gate failed: {phase}", reason))
     return found
 
 

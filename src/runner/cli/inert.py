@@ -5,6 +5,7 @@ line breaks that fake a line of ours, characters that reverse the reading direct
 commands for a CI system that reads our output. None of it gets through.
 """
 
+import json
 import re
 import unicodedata
 
@@ -57,6 +58,15 @@ def inert(text: str, limit: int | None = None) -> str:
 def inert_lines(text: str) -> list[str]:
     """Return the lines of `text`, each inert behind its indentation, no blank ones at the end."""
     return [_indentation(line) + inert(line) for line in _LINE_BREAKS.split(text.rstrip())]
+
+
+def json_text(value: object) -> str:
+    """Return `value` as one line of JSON that nothing obeys and that says the same.
+
+    It is ASCII alone, so that no terminal sequence, lone surrogate or encoding can do harm.
+    """
+    text = json.dumps(value, default=str)
+    return text.replace("\x7f", "\\u007f").replace("##[", "\\u0023#[")
 
 
 def _indentation(line: str) -> str:

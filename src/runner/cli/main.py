@@ -1,12 +1,13 @@
 """The one place where errors become messages and exit codes (CONTRACT §2)."""
 
-import json
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 
 from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
+from runner.cli.inert import json_text
 from runner.cli.result import result_object
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.deliverables.model import Counts
@@ -14,11 +15,16 @@ from runner.errors import RunnerError
 from runner.loop.events import ExitReason, RunEnded, RunResult
 
 _SIGINT_EXIT = 130
+_WRITE_ERRORS = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 _FORMAT = "--output-format"
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
-    """Run one command; return its exit code. Never raises."""
+    """Run one command; return its exit code.
+
+    Raises:
+        OSError: the output could not be written; anything else is told, and is the exit code.
+    """
     from runner.cli.app import invoke  # noqa: PLC0415 - Typer is slow to import
 
     wanted = wants_json(arguments, os.environ)
@@ -34,11 +40,9 @@ def run_command_line(arguments: Sequence[str]) -> int:
         if wanted:
             _print_result(arguments[0], _SIGINT_EXIT, "User interrupted", None)
         return _SIGINT_EXIT
-    except BrokenPipeError:
-        # Whoever read our output is gone; nothing that could be said would arrive.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
-    except Exception as error:  # noqa: BLE001 - the boundary: a bug must not look like success
+    except Exception as error:
+        if _is_lost_output(error):
+            raise
         _report_bug(error)
         if wanted:
             _print_result(arguments[0], FAILURE, f"unexpected {type(error).__name__}", None)
@@ -76,7 +80,8 @@ def _print_result(command: str, code: int, message: str, hint: str | None) -> No
             )
         )
     )
-    sys.stdout.write(json.dumps({**result, "exit_code": code}) + "\n")
+    if sys.stdout is not None:  # the program may have been started with it closed
+        sys.stdout.write(json_text({**result, "exit_code": code}) + "\n")
 
 
 def complete_thinking(arguments: Sequence[str]) -> list[str]:
@@ -92,6 +97,11 @@ def complete_thinking(arguments: Sequence[str]) -> list[str]:
 
 def _is_number(text: str) -> bool:
     return text.removeprefix("-").isdigit()
+
+
+def _is_lost_output(error: Exception) -> bool:
+    """Whether `error` is a failed write to stdout; errors of files carry the file's name."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in _WRITE_ERRORS
 
 
 def _complain(error: RunnerError) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from runner.agent.containment.probe import Request, contained, switched_off
 from runner.agent.process import bundled_agent
 from runner.autonomy.assembly import open_control_plane
+from runner.cli.presenter.output import Output
 from runner.config.agent_file import load_agent_file
 from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.feature_flags import resolve_flags
@@ -20,6 +21,7 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.loop.run_lock import current_holder
+from runner.loop.spending import spec_budget
 from runner.marker import Instruction
 from runner.security.policy import judge_command
 
@@ -122,7 +124,10 @@ def _configuration(name: str, chosen: Chosen) -> Iterator[Finding]:
 
 def _posture(name: str, chosen: Chosen) -> Iterator[Finding]:
     plane = open_control_plane(
-        chosen.project_dir, surface="loop", environ=os.environ, interactive=sys.stdout.isatty()
+        chosen.project_dir,
+        surface="loop",
+        environ=os.environ,
+        interactive=Output(sys.stdout).is_terminal(),
     )
     standing, refusal = plane.policy.standing, plane.role_preflight()
     if standing is not None:
@@ -158,6 +163,18 @@ def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
         yield Finding(name, "fail", "a run is at work in the project", hint)
 
 
+def _budget(name: str, chosen: Chosen) -> Iterator[Finding]:
+    budget = spec_budget(chosen.project_dir, chosen.file.budget.total)
+    if budget is None:
+        return
+    spent = f"${budget.spent_before_usd:.2f} of ${budget.total_usd:.2f} spent"
+    if budget.left_usd(0) > 0:
+        yield Finding(name, "ok", spent)
+    else:
+        hint = "Raise `total` under [budget] in .runner/runner.toml."
+        yield Finding(name, "fail", spent, hint)
+
+
 Check = Callable[[str, Chosen], Iterator[Finding]]
 
 CHECKS: tuple[tuple[str, Check], ...] = (
@@ -171,4 +188,5 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Posture", _posture),
     ("Feature flags", _flags),
     ("State", _state),
+    ("Budget", _budget),
 )

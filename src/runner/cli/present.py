@@ -1,24 +1,42 @@
 """Run a job under the presenter that the user's options and terminal ask for."""
 
+import errno
 import os
 import sys
+from dataclasses import dataclass, replace
 from typing import cast
 
 import typer
 
+from runner.cli.adoption import has_unadopted
 from runner.cli.assembly import Job, perform
 from runner.cli.durations import plural
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
 from runner.cli.inert import inert
 from runner.cli.notify import Notifier
 from runner.cli.presenter.factory import OutputFormat, make_presenter
+from runner.cli.run_log import RunLog
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
-from runner.loop.events import RunResult
+from runner.loop.events import Notice, RunResult
 
 
-def present(job: Job, chosen: Chosen) -> RunResult:
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """A run that is over and was shown.
+
+    Attributes:
+        lost: why a part of its output could not be written, None when all of it was.
+        in_json: whether the output was for a program, which then has no result.
+    """
+
+    result: RunResult
+    lost: OSError | None = None
+    in_json: bool = False
+
+
+def present(job: Job, chosen: Chosen) -> Presented:
     """Perform the job, showing it as the options say."""
     presenter = make_presenter(
         output_format=cast("OutputFormat", chosen[OUTPUT_FORMAT]),
@@ -29,22 +47,32 @@ def present(job: Job, chosen: Chosen) -> RunResult:
         environ=os.environ,
     )
     notify = load_runner_file(job.project_dir).notify
-    with presenter, Notifier(notify, presenter, _warn) as notifier:
-        return perform(job, notifier)
+    with (
+        presenter,
+        Notifier(notify, presenter, _warn) as notifier,
+        RunLog(job.project_dir, job.command, notifier, environ=os.environ) as log,
+    ):
+        if has_unadopted(job.project_dir):
+            text = "This project has a plan of Autonoe, which a run here does not use."
+            log(Notice("warning", text, "`runner init --from-autonoe` takes it over."))
+        result = perform(replace(job, facts=(*job.facts, ("Log", log.shown))), log)
+    return Presented(result, presenter.lost, in_json=chosen[OUTPUT_FORMAT] != "text")
 
 
 def _warn(text: str) -> None:
     typer.echo(f"Warning: {text}", err=True)
 
 
-def finish(job: Job, result: RunResult) -> None:
+def finish(job: Job, presented: Presented) -> None:
     """End the command with the result's exit code (CONTRACT §2).
 
-    A run that left its script did not show what the script was written for: it can't end well.
+    A run that left its script did not show what the script was written for, and a result that was
+    not written can't be read: neither can end well.
 
     Raises:
         typer.Exit: always.
     """
+    result, lost = presented.result, presented.lost
     code = exit_code(result.exit_reason, result.signal_number)
     diverged = job.divergences()
     if diverged:
@@ -54,4 +82,10 @@ def finish(job: Job, result: RunResult) -> None:
             "       docs/scripted-model.md explains how sessions and turns are matched.",
             err=True,
         )
-    raise typer.Exit(code or (FAILURE if diverged else SUCCESS))
+    # Whoever closed a pipe knows that, and needs no message.
+    if lost is not None and lost.errno != errno.EPIPE:
+        what = "result" if presented.in_json else "output"
+        reason = lost.strerror or str(lost)
+        typer.echo(f"Warning: The {what} could not be written to stdout: {reason}.", err=True)
+    failed = diverged or (presented.in_json and lost is not None)
+    raise typer.Exit(code or (FAILURE if failed else SUCCESS))

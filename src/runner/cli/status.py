@@ -1,6 +1,5 @@
 """`runner status`."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import typer
 from runner.cli.control.scene import Scene, place_of, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
+from runner.cli.inert import json_text
 from runner.cli.options import AsJson, takes
 from runner.cli.presenter.output import Output
 from runner.cli.status_view import StatusView, status_lines, status_object
@@ -19,6 +19,7 @@ from runner.config.run_options import SPEC_NAME
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.loop.run_lock import current_holder
+from runner.loop.spending import SpendBook
 
 HELP = help_text(
     "Show the deliverables by phase, the progress, and what is next.",
@@ -42,10 +43,11 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         has_spec=(project / SPEC_NAME).is_file(),
         file=file,
         holder=current_holder(project),
+        spend=SpendBook(project).load(),
     )
     session = _session(project, file.spec_id if file else spec_id)
     if as_json:
-        typer.echo(json.dumps({**status_object(view), "session": session}))
+        typer.echo(json_text({**status_object(view), "session": session}))
         return
     out = Output(sys.stdout)
     for line in status_lines(view):

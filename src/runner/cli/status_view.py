@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.cli.columns import columns, fit
+from runner.cli.durations import format_cost, plural
 from runner.deliverables.model import Counts, Deliverable, Phase, Status, StatusFile
 from runner.loop.run_lock import Holder
+from runner.loop.spending import Spend
 
 WIDTH = 80
 
@@ -25,6 +27,7 @@ class StatusView:
         spec_id: where status.json says none.
         file: the deliverables, None before they are planned.
         holder: the run at work, None when there is none.
+        spend: what all runs have cost.
     """
 
     project_dir: Path
@@ -32,6 +35,7 @@ class StatusView:
     has_spec: bool
     file: StatusFile | None
     holder: Holder | None
+    spend: Spend
 
 
 def status_lines(view: StatusView) -> Iterator[str]:
@@ -45,6 +49,8 @@ def status_lines(view: StatusView) -> Iterator[str]:
             yield from _phase(view.file, phase)
         yield ""
         yield from _outlook(view.file)
+    if view.spend.sessions:
+        yield f"Spent: {format_cost(view.spend.total_usd)} in {plural(view.spend.sessions, 'agent session')}, over all runs."
     if view.holder is not None:
         yield fit(f"A run is at work{_described(view.holder)}.", WIDTH)
 
@@ -66,6 +72,7 @@ def status_object(view: StatusView) -> dict[str, Any]:
         "deprecated": [d.id for d in file.deliverables if not d.is_active],
         "next": following.id if following else None,
         "run": _holder_object(view.holder),
+        "spent_usd": round(view.spend.total_usd, 6),
     }
 
 

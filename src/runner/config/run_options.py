@@ -23,6 +23,7 @@ class RunOptions:
         thinking_tokens: thinking budget in tokens, None for off.
         max_cost_usd: US dollars for the whole run, None for no limit.
         max_session_cost_usd: US dollars for one agent session, None for no limit.
+        budget_usd: US dollars for the spec over all runs (`[budget] total`), None for no limit.
         session_timeout_minutes: bounds one agent session.
         wait_for_quota: whether usage limits are waited for.
         max_wait_hours: the longest wait for one usage limit.
@@ -35,6 +36,7 @@ class RunOptions:
     thinking_tokens: int | None = catalogue.THINKING.default
     max_cost_usd: float | None = catalogue.MAX_COST.default
     max_session_cost_usd: float | None = catalogue.MAX_SESSION_COST.default
+    budget_usd: float | None = None
     session_timeout_minutes: float = catalogue.SESSION_TIMEOUT.default
     wait_for_quota: bool = catalogue.WAIT_FOR_QUOTA.default
     max_wait_hours: float = catalogue.MAX_WAIT.default
@@ -57,6 +59,7 @@ class RunOptions:
             thinking_tokens=chosen[catalogue.THINKING],
             max_cost_usd=chosen[catalogue.MAX_COST],
             max_session_cost_usd=chosen[catalogue.MAX_SESSION_COST],
+            budget_usd=chosen.file.budget.total,
             session_timeout_minutes=chosen[catalogue.SESSION_TIMEOUT],
             wait_for_quota=chosen[catalogue.WAIT_FOR_QUOTA],
             max_wait_hours=chosen[catalogue.MAX_WAIT],

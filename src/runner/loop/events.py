@@ -65,6 +65,13 @@ class StreamApiRetry:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamUsage:
+    """What the session has cost so far, estimated from its messages, in US dollars."""
+
+    estimated_usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class StreamError:
     """Something went wrong inside the session; its result says whether it ended it."""
 
@@ -83,6 +90,7 @@ StreamEvent = (
     | StreamToolResponse
     | StreamToolDenied
     | StreamApiRetry
+    | StreamUsage
     | StreamError
     | StreamEnd
 )

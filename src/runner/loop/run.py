@@ -16,6 +16,7 @@ from runner.deliverables.model import Counts, Deliverable, StatusFile
 from runner.errors import AgentStartError, RunnerError
 from runner.loop.ahead import ConnectAhead
 from runner.loop.backoff import retry_delay
+from runner.loop.budget import session_budget
 from runner.loop.drive import Drive
 from runner.loop.events import (
     ExitReason,
@@ -219,15 +220,16 @@ class Run:
 
     def _plan(self, instruction: Instruction) -> SessionPlan:
         settings = self._settings
-        limits = [settings.max_session_cost_usd]
-        if settings.limits.max_cost_usd is not None:
-            limits.append(settings.limits.max_cost_usd - self._situation.cost_usd)
-        known = [limit for limit in limits if limit is not None]
         return SessionPlan(
             instruction=instruction,
             model=settings.plan_model if instruction.is_planning else settings.model,
             thinking_tokens=settings.thinking_tokens,
-            max_cost_usd=min(known) if known else None,
+            max_cost_usd=session_budget(
+                self._situation.cost_usd,
+                session_limit=settings.max_session_cost_usd,
+                run_limit=settings.limits.max_cost_usd,
+                spec=settings.limits.spec_budget,
+            ),
         )
 
     def _prepare_next(self, ahead: ConnectAhead) -> None:
@@ -239,7 +241,7 @@ class Run:
         last = limits.max_iterations is not None and (
             self._situation.iterations + 1 >= limits.max_iterations
         )
-        if limits.max_cost_usd is None and not last:
+        if not limits.bounds_cost and not last:
             ahead.prepare(self._plan(follower))
 
     def _prompt(self, assignment: Assignment, file: StatusFile | None) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from runner.deliverables.model import StatusFile
 from runner.errors import IntegrityError, RunnerError
+from runner.loop.budget import SpecBudget
 from runner.loop.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.waiting import QuotaStand
 
@@ -24,11 +25,18 @@ class Limits:
         max_iterations: agent sessions at most, None for no limit.
         max_retries: failed sessions in a row that are tried again.
         max_cost_usd: US dollars for the whole run, None for no limit.
+        spec_budget: what may be spent on the spec over all runs, None for no limit.
     """
 
     max_iterations: int | None = None
     max_retries: int = 3
     max_cost_usd: float | None = None
+    spec_budget: SpecBudget | None = None
+
+    @property
+    def bounds_cost(self) -> bool:
+        """Whether a session's own limit depends on what was spent before it."""
+        return self.max_cost_usd is not None or self.spec_budget is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +184,20 @@ def budget_exceeded(situation: Situation) -> Ending | None:
     )
 
 
+def spec_budget_exceeded(situation: Situation) -> Ending | None:
+    """The runs together spent what the spec may cost."""
+    budget = situation.limits.spec_budget
+    if budget is None or budget.left_usd(situation.cost_usd) > 0:
+        return None
+    spent = budget.spent_usd(situation.cost_usd)
+    return Ending(
+        ExitReason.BUDGET_EXCEEDED,
+        f"The spec's budget of ${budget.total_usd:.2f} is spent (${spent:.2f} over all runs)",
+        "Everything up to here is saved; to go on, raise `total` under [budget] in "
+        ".runner/runner.toml.",
+    )
+
+
 def max_iterations(situation: Situation) -> Ending | None:
     """Priority 5."""
     limit = situation.limits.max_iterations
@@ -229,6 +251,7 @@ RULES: tuple[Rule, ...] = (
     nothing_runnable,
     fatal_error,
     budget_exceeded,
+    spec_budget_exceeded,
     max_iterations,
     max_retries_exceeded,
     stalled,

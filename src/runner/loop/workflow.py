@@ -120,6 +120,7 @@ class SyncWorkflow:
             self._all_verified,
             termination.fatal_error,
             termination.budget_exceeded,
+            termination.spec_budget_exceeded,
             termination.max_iterations,
             termination.max_retries_exceeded,
             termination.stalled,

@@ -8,6 +8,7 @@ from typing import Any
 from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.listing import Listing
 from runner.autonomy.service import ControlPlane
+from runner.cli.presenter.output import Output
 from runner.config.run_options import resolve_project
 from runner.errors import PrerequisiteError, StateError, UsageError
 
@@ -43,5 +44,5 @@ def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
 
 def _open(project: Path) -> ControlPlane:
     return open_control_plane(
-        project, surface="cli", environ=os.environ, interactive=sys.stdout.isatty()
+        project, surface="cli", environ=os.environ, interactive=Output(sys.stdout).is_terminal()
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from runner.cli.columns import columns, labelled, wrap
 from runner.cli.durations import format_duration
+from runner.cli.presenter.output import Output
 
 _NARROWEST, _NORMAL, _WIDEST = 40, 80, 120
 _MINUTE = 60
@@ -100,7 +101,7 @@ def place_of(workspace: str | None) -> str:
 
 def screen_width() -> int:
     """Return how wide lines may be: the terminal's width within reason, 80 in a pipe."""
-    if not sys.stdout.isatty():
+    if not Output(sys.stdout).is_terminal():
         return _NORMAL
     return min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
 

@@ -12,6 +12,11 @@ class Presenter(Protocol):
     Neither call raises for a stream that went away. Leaving the context restores the terminal.
     """
 
+    @property
+    def lost(self) -> OSError | None:
+        """Why a part of what belongs on stdout could not be written, None when all of it was."""
+        ...
+
     def __call__(self, event: RunEvent) -> None:
         """Show one event. Called from one thread."""
         ...

@@ -22,6 +22,7 @@ EVENT_TYPES: Mapping[type, str] = MappingProxyType(
         events.StreamToolResponse: "tool_answered",
         events.StreamToolDenied: "tool_denied",
         events.StreamApiRetry: "api_retry",
+        events.StreamUsage: "usage",
         events.StreamError: "session_error",
         events.StreamEnd: "stream_ended",
         events.SessionEnded: "session_ended",

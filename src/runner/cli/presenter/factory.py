@@ -100,6 +100,10 @@ class _WithReport:
         self._presenter = presenter
         self._reporter = reporter
 
+    @property
+    def lost(self) -> OSError | None:
+        return self._presenter.lost
+
     def __call__(self, event: RunEvent) -> None:
         try:
             self._reporter(event)

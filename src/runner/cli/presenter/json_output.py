@@ -1,11 +1,11 @@
 """The JSON formats: one object at the end, or one a line as things happen (docs/events.md)."""
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
+from runner.cli.inert import json_text
 from runner.cli.presenter.base import Presenter
 from runner.cli.presenter.event_json import event_object
 from runner.cli.presenter.output import Output
@@ -39,13 +39,16 @@ class JsonPresenter:
         self._stream = stream
         self._now = now
 
+    @property
+    def lost(self) -> OSError | None:
+        """See `Presenter.lost`."""
+        return self._out.lost
+
     def __call__(self, event: RunEvent) -> None:
         """Write one event. People first, so that the activity line is gone before the result."""
         self._people(event)
         if self._stream or isinstance(event, RunEnded):
-            # ASCII alone: no terminal sequence, no lone surrogate and no encoding can do harm.
-            text = json.dumps(event_object(event, self._now()), default=str)
-            self._out.write(text.replace("\x7f", "\\u007f") + "\n")
+            self._out.write(f"{json_text(event_object(event, self._now()))}\n")
 
     def __enter__(self) -> Self:
         """Begin."""

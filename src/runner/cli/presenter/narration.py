@@ -134,7 +134,7 @@ class Narrator:
 
 def _run_started(event: RunStarted) -> list[Line]:
     facts = [
-        Line(((f"  {inert(label)}: ", Tone.FAINT), (inert(value), Tone.NORMAL)))
+        Line(((f"  {inert(f'{label}:')} ", Tone.FAINT), (inert(value), Tone.NORMAL)))
         for label, value in event.facts
     ]
     title = line(f"Runner v{event.version}", Tone.STRONG)

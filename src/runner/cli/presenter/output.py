@@ -21,10 +21,14 @@ class Output:
 
     Args:
         stream: None, as `sys.stdout` is where the program was started with it closed, drops all.
+
+    Attributes:
+        lost: why something could not be written, None while everything was.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
+        self.lost: OSError | None = None if stream else OSError(errno.EBADF, "it is closed")
 
     def write(self, text: str) -> None:
         """Write and flush `text`; what the stream's encoding lacks is replaced."""
@@ -36,8 +40,9 @@ class Output:
             stream.flush()
         except BlockingIOError:
             return  # someone made the terminal non-blocking; it is still there
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             self._stream = None
+            self.lost = error if isinstance(error, OSError) else OSError(errno.EBADF, str(error))
             _quiet_exit(stream)
 
     def is_terminal(self) -> bool:

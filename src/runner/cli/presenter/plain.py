@@ -60,6 +60,11 @@ class PlainPresenter:
         self._written = clock()
         self._ticker = Ticker(_TICK_SECONDS, self.tick)
 
+    @property
+    def lost(self) -> OSError | None:
+        """See `Presenter.lost`."""
+        return self._out.lost
+
     def __call__(self, event: RunEvent) -> None:
         """Write the lines of one event."""
         self._activity.update(event)

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from runner.cli.presenter.activity import Activity, Clock
+from runner.cli.presenter.job_control import JobControl
 from runner.cli.presenter.lines import Line, Tone
 from runner.cli.presenter.narration import Narrator
 from runner.cli.presenter.output import Output, Ticker
@@ -112,6 +113,13 @@ class TerminalPresenter:
         self._drawn = ("", 0)
         self._drawn_cells = 0
         self._ticker = Ticker(_TICK_SECONDS, self.tick)
+        self._writing = False
+        self._jobs = JobControl(self.suspend, self.resume)
+
+    @property
+    def lost(self) -> OSError | None:
+        """See `Presenter.lost`."""
+        return self._out.lost
 
     def __call__(self, event: RunEvent) -> None:
         """Write the lines of one event above the activity line."""
@@ -119,10 +127,14 @@ class TerminalPresenter:
         lines = self._narrator.lines(event)
         if lines:
             with self._lock:
+                self._writing = True
                 self._write(lines)
+                self._writing = False
+            self._jobs.catch_up()
 
     def __enter__(self) -> Self:
         """Begin the activity line."""
+        self._jobs.install()
         self._ticker.start()
         return self
 
@@ -134,6 +146,7 @@ class TerminalPresenter:
         /,
     ) -> None:
         """Take the activity line away."""
+        self._jobs.remove()
         self._ticker.stop()
         with self._lock:
             self._out.write(self._erase())
@@ -146,6 +159,22 @@ class TerminalPresenter:
             wanted = (self._activity.text(), self._out.columns())
             if wanted != self._drawn:
                 self._out.write(self._erase() + self._draw(*wanted))
+
+    def suspend(self) -> bool:
+        """Take the activity line away, for the shell to have the terminal.
+
+        Returns False in the middle of a write of the same thread, which can't be written into.
+        """
+        if self._writing:
+            return False
+        with self._lock:
+            self._out.write(self._erase())
+        return True
+
+    def resume(self) -> None:
+        """Forget what was drawn: others have written since, and the line is drawn anew below."""
+        with self._lock:
+            self._drawn, self._drawn_cells = ("", 0), 0
 
     def _write(self, lines: list[Line]) -> None:
         pending = self._erase()

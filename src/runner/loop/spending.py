@@ -1,0 +1,211 @@
+"""What a spec has cost over all its runs, kept in `.runner/autonomy/spend.json`.
+
+The file is written before a session, while it runs, and after it. So a run that was killed in the
+middle of one has lost nothing that was known of its cost: the next run counts the last estimate.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from runner.deliverables.workspace import STATE_DIRECTORY
+from runner.errors import StateCorruptError, StateWriteError
+from runner.files import read_regular, write_atomic, write_error
+from runner.loop.budget import SpecBudget
+from runner.loop.events import (
+    Notice,
+    RunEvent,
+    SessionActivity,
+    SessionEnded,
+    SessionStarted,
+    StreamUsage,
+)
+from runner.loop.ports import RunSink
+
+ESTIMATE_STEP_USD = 0.01
+"""An estimate that grew by this, or by half, is worth another write."""
+
+_SCHEMA_VERSION = 1
+_MAX_BYTES = 64 * 1024
+_HINT = (
+    "Set spent_usd in it to what was spent, or move it away: then counting begins again from zero."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What was spent on a spec.
+
+    Attributes:
+        settled_usd: the cost of the sessions that ended.
+        sessions: how many agent sessions were started.
+        open_usd: what is known of the session at work, or of one that was killed; None when
+            every session ended.
+    """
+
+    settled_usd: float = 0.0
+    sessions: int = 0
+    open_usd: float | None = None
+
+    @property
+    def total_usd(self) -> float:
+        """Everything that is known to have been spent."""
+        return self.settled_usd + (self.open_usd or 0.0)
+
+    def begun(self) -> "Spend":
+        """Return the account with a new session at work."""
+        return Spend(self.total_usd, self.sessions + 1, 0.0)
+
+    def ended(self, cost_usd: float) -> "Spend":
+        """Return the account when the session at work ended at this cost."""
+        return Spend(self.settled_usd + cost_usd, self.sessions)
+
+
+class SpendBook:
+    """The file of one project. Whoever writes it holds the run lock."""
+
+    def __init__(self, project_dir: Path) -> None:
+        self.path = project_dir / STATE_DIRECTORY / "autonomy" / "spend.json"
+        self._project_dir = project_dir
+
+    def load(self) -> Spend:
+        """Return what was spent; nothing where there is no file.
+
+        Raises:
+            StateCorruptError: the file can't be read or does not say what was spent. It is
+                never taken for zero: a limit would start anew without a word.
+        """
+        try:
+            content = read_regular(self.path, limit=_MAX_BYTES, within=self._project_dir)
+        except FileNotFoundError:
+            return Spend()
+        except OSError as error:
+            raise self._corrupt(f"can't be read: {error.strerror or error}") from error
+        try:
+            document = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise self._corrupt("is not JSON") from error
+        return self._parsed(document)
+
+    def save(self, spend: Spend) -> None:
+        """Replace the file.
+
+        Raises:
+            StateWriteError: the old file still stands.
+        """
+        document = {
+            "_schema_version": _SCHEMA_VERSION,
+            "spent_usd": spend.settled_usd,
+            "sessions": spend.sessions,
+            "open_session_usd": spend.open_usd,
+            "updated_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(self.path, error) from error
+        write_atomic(self.path, json.dumps(document, indent=2) + "\n")
+
+    def _parsed(self, document: Any) -> Spend:
+        if not isinstance(document, dict):
+            raise self._corrupt("holds no JSON object")
+        if document.get("_schema_version") != _SCHEMA_VERSION:
+            raise self._corrupt(f"is not of version {_SCHEMA_VERSION}, which this runner knows")
+        still_open = document.get("open_session_usd")
+        return Spend(
+            self._amount("spent_usd", document.get("spent_usd")),
+            self._count("sessions", document.get("sessions")),
+            None if still_open is None else self._amount("open_session_usd", still_open),
+        )
+
+    def _amount(self, name: str, value: object) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            with suppress(OverflowError):
+                amount = float(value)
+                if isfinite(amount) and amount >= 0:
+                    return amount
+        raise self._corrupt(f"has no valid {name} (an amount in US dollars)")
+
+    def _count(self, name: str, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self._corrupt(f"has no valid {name} (a whole number)")
+        return value
+
+    def _corrupt(self, problem: str) -> StateCorruptError:
+        return StateCorruptError(f"{self.path} {problem}.", hint=_HINT)
+
+
+def spec_budget(project_dir: Path, total_usd: float | None) -> SpecBudget | None:
+    """Return the budget of a project's spec, None where `total_usd` sets none.
+
+    Raises:
+        StateCorruptError: what was spent so far can't be told.
+    """
+    spent = SpendBook(project_dir).load()
+    return None if total_usd is None else SpecBudget(total_usd, spent.total_usd)
+
+
+class Spending:
+    """A sink that writes down what a run costs, and passes every event on.
+
+    Where the file can't be written, a run with a budget for the spec starts no further session;
+    without one it says so once and goes on.
+
+    Args:
+        book: must be loadable.
+        sink: gets every event.
+        budgeted: whether the spec has a budget.
+    """
+
+    def __init__(self, book: SpendBook, sink: RunSink, *, budgeted: bool) -> None:
+        self._book = book
+        self._sink = sink
+        self._budgeted = budgeted
+        self._spend = book.load()
+        self._warned = False
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take in one event.
+
+        Raises:
+            StateWriteError: a session was about to start, and what it costs could not be held
+                against the budget.
+        """
+        match event:
+            case SessionStarted():
+                self._begin()
+            case SessionActivity(event=StreamUsage(estimated_usd=amount)):
+                self._estimate(amount)
+            case SessionEnded():
+                self._try(self._spend.ended(event.result.cost_usd))
+            case _:
+                pass
+        self._sink(event)
+
+    def _begin(self) -> None:
+        spend = self._spend.begun()
+        if self._budgeted:
+            self._book.save(spend)
+            self._spend = spend
+        else:
+            self._try(spend)
+
+    def _estimate(self, amount: float) -> None:
+        known = self._spend.open_usd or 0.0
+        if amount > known and amount - known >= min(ESTIMATE_STEP_USD, known / 2):
+            self._try(replace(self._spend, open_usd=amount))
+
+    def _try(self, spend: Spend) -> None:
+        """Note and write; what could not be written goes along with the next write."""
+        self._spend = spend
+        try:
+            self._book.save(spend)
+        except StateWriteError as error:
+            if not self._warned:
+                self._warned = True
+                message = f"What the spec has cost could not be saved: {error.message}"
+                self._sink(Notice("warning", message, error.hint))

@@ -1,0 +1,90 @@
+"""Whether what a run tells arrives, and what is said when it does not."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import PASS_BOUND, PLAN_TWO, Project, project
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
+]
+
+IN_A_TOOL = """
+[[session]]
+instruction = "coding"
+
+[[session.turn]]
+tools = [{ name = "Bash", input = { command = "touch started.txt; sleep 300" } }]
+"""
+
+
+def _start(ours: Project, *arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        ours.command("run", *arguments),
+        cwd=ours.path,
+        env=ours.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _in_tool(ours: Project, *arguments: str) -> "subprocess.Popen[str]":
+    running = _start(ours, *arguments)
+    deadline = time.monotonic() + 60
+    while not (ours.path / "started.txt").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return running
+
+
+@pytest.mark.parametrize("output_format", ["json", "stream-json"])
+def test_a_result_that_could_not_be_written_is_no_success(
+    tmp_path: Path, output_format: str
+) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours, Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            ours.command("run", "--output-format", output_format),
+            cwd=ours.path,
+            env=ours.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert (done.returncode, ours.passed()) == (1, ["CLI-001", "CLI-002"])
+    assert "The result could not be written to stdout: No space left" in done.stderr
+
+
+def test_a_second_ctrl_c_still_gives_the_result(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + IN_A_TOOL) as ours:
+        running = _in_tool(ours, "--output-format", "json")
+        running.send_signal(signal.SIGINT)
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=20)
+        result = json.loads(out)
+    assert (running.returncode, result["exit_reason"], result["exit_code"]) == (
+        130,
+        "interrupted",
+        130,
+    )
+    assert result["deliverables"]["total"] == 2
+
+
+def test_the_log_that_the_startup_display_names_ends_with_the_result(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        ours.environment["MY_TOKEN"] = "hello-is-not-a-secret"
+        lines = ours.run("--output-format", "stream-json").stdout.splitlines()
+        events = [json.loads(line) for line in lines]
+        path = ours.path / dict(events[0]["facts"])["Log"]
+        logged = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [event["type"] for event in logged] == [event["type"] for event in events]
+    assert logged[-1]["exit_reason"] == "all_passed"
