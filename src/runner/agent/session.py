@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeSDKClient, Message, RateLimitInfo
 
 _STDERR_LINES = 20
+_USAGE_SECONDS = 5.0
 _INTERRUPT_SECONDS = 1.0
 _LEAVE_SECONDS = 0.5
 _END_SECONDS = 2.0
@@ -107,6 +108,15 @@ class ClaudeSession:
         if self._interrupted and result.outcome is not SessionOutcome.COMPLETED:
             result = interrupted(result)
         return replace(result, duration_seconds=time.monotonic() - started)
+
+    async def context_usage(self) -> int | None:
+        """See `AgentSession.context_usage`."""
+        usage = None
+        if not self._closed:
+            # A busy or dying agent may not answer; nothing depends on this one number.
+            with suppress(Exception), anyio.move_on_after(_USAGE_SECONDS):
+                usage = await self._client.get_context_usage()
+        return None if usage is None else round(usage["percentage"])
 
     async def interrupt(self) -> None:
         """See `AgentSession.interrupt`."""

@@ -1,7 +1,5 @@
 """Drive one agent session under a time limit, and stop it in order when asked to."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import anyio
@@ -25,7 +23,12 @@ class Drive:
         self._stop = anyio.Event()
         self._scope: anyio.CancelScope | None = None
         self._in_session = False
+        self._session: AgentSession | None = None
         self._timed_out = False
+
+    async def context_usage(self) -> int | None:
+        """Return how full the running session's context is, in percent, None without one."""
+        return None if self._session is None else await self._session.context_usage()
 
     def stop(self) -> None:
         """End what runs inside `scope`: a session in order, a wait at once."""
@@ -33,12 +36,10 @@ class Drive:
         if self._scope is not None and not self._in_session:
             self._scope.cancel()
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Everything that `stop` ends."""
-        with anyio.CancelScope() as self._scope:
-            yield
-        self._scope = None
+    def scope(self) -> anyio.CancelScope:
+        """Return what is to be entered around everything that `stop` ends."""
+        self._scope = anyio.CancelScope()
+        return self._scope
 
     async def run(
         self, session: AgentSession, prompt: str, *, task_id: str | None, sink: RunSink
@@ -48,6 +49,7 @@ class Drive:
         A session that was stopped or took too long has outcome INTERRUPTED or TIMED_OUT.
         """
         self._in_session = True
+        self._session = session
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._interrupt_in_time, session)
@@ -59,6 +61,7 @@ class Drive:
                 tasks.cancel_scope.cancel()
         finally:
             self._in_session = False
+            self._session = None
             await session.close()
         return self._judged(result, stopped=stopped, timed_out=timed_out)
 

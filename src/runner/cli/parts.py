@@ -1,0 +1,148 @@
+"""What `run` and `sync` are each put together from."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.agent.containment.status import Containment
+from runner.autonomy.service import ControlPlane
+from runner.cli.guards import ReadOnlyReviews, ReadOnlyRun
+from runner.cli.judging import judges_of, make_checkpoints
+from runner.config.run_options import RunOptions
+from runner.deliverables.repository import StatusRepository
+from runner.deliverables.review import ReviewVerdict
+from runner.deliverables.tools import DeliverableTools, StatusChange
+from runner.deliverables.verification import VerificationTracker
+from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.loop.claims import ClaimedDeliverables
+from runner.loop.drift import SpecText
+from runner.loop.events import DeliverablesPlanned, StatusChanged
+from runner.loop.flow import Flow
+from runner.loop.plane import Plane
+from runner.loop.ports import Deliverables, RunSink, SessionGuard
+from runner.loop.stepping import SteppedFlow, StepSettings
+from runner.loop.syncing import SyncFlow
+from runner.loop.takeover import TakeOver
+from runner.marker import Instruction
+from runner.security.settings import PolicySettings
+
+_SESSIONS_IN_STEP = 4
+"""How many agent sessions a step has time for before its proof must be renewed."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What differs between the commands.
+
+    Attributes:
+        make_tools: returns fresh tools for one session.
+    """
+
+    flow: Flow
+    deliverables: Deliverables
+    make_tools: Callable[[Instruction], DeliverableTools]
+    guards: Sequence[SessionGuard]
+
+
+class ToolBench:
+    """Makes the tools of sessions, and knows what the last review submitted.
+
+    Args:
+        make: returns fresh tools.
+    """
+
+    def __init__(self, make: Callable[[], DeliverableTools]) -> None:
+        self._make = make
+        self._reviewing: DeliverableTools | None = None
+
+    def make(self, instruction: Instruction) -> DeliverableTools:
+        """Return fresh tools for a session."""
+        tools = self._make()
+        if instruction is Instruction.REVIEW:
+            self._reviewing = tools
+        return tools
+
+    def take_verdict(self) -> ReviewVerdict | None:
+        """Return what the last review session submitted, once."""
+        tools, self._reviewing = self._reviewing, None
+        return None if tools is None else tools.review
+
+
+def parts_of_sync(project: Path, containment: Containment, sink: RunSink) -> Parts:
+    """Return the parts of a sync."""
+    repository = StatusRepository(status_path(project))
+    tracker = VerificationTracker()
+    take_over = TakeOver(
+        project,
+        deliverables=repository,
+        control_plane=open_plane(project),
+        tracker=tracker,
+        sink=sink,
+    )
+    return Parts(
+        SyncFlow(tracker, take_over),
+        repository,
+        lambda _: DeliverableTools(
+            repository,
+            on_change=lambda change: sink(_status_changed(change)),
+            on_create=lambda ids: sink(DeliverablesPlanned(ids)),
+            tracker=tracker,
+        ),
+        (ReadOnlyRun(project, containment),),
+    )
+
+
+def parts_of_run(
+    project: Path,
+    options: RunOptions,
+    containment: Containment,
+    policy: PolicySettings,
+    sink: RunSink,
+) -> Parts:
+    """Return the parts of a run."""
+    claims = ClaimedDeliverables(status_path(project))
+    tools = ToolBench(
+        # People are told of a status when it is accepted, not when an agent says so.
+        lambda: DeliverableTools(claims, on_create=lambda ids: sink(DeliverablesPlanned(ids)))
+    )
+    flow = SteppedFlow(
+        StepSettings(_spec_id(project, claims), start_parameters(options), options.one_phase),
+        plane=Plane(open_plane(project), sink),
+        claims=claims,
+        judges=judges_of(project, containment, policy, claims, tools.take_verdict),
+        checkpoints=make_checkpoints(project, sink),
+        spec_text=SpecText(project),
+        sink=sink,
+    )
+    return Parts(flow, claims, tools.make, (ReadOnlyReviews(project, containment),))
+
+
+def start_parameters(options: RunOptions) -> dict[str, Any]:
+    """Return what `session start` is told; what the user did not say is the posture's."""
+    minutes = math.ceil(options.session_timeout_minutes * _SESSIONS_IN_STEP)
+    parameters = {
+        "gate_policy": options.gate_policy,
+        "gates_required": None if options.gates else False,
+        "max_consecutive_errors": options.max_consecutive_errors,
+        "max_fidelity_review_cycles_per_phase": options.max_review_cycles,
+        "stop_on_phase_completion": True if options.one_phase else None,
+        "step_stale_minutes": minutes,
+        "step_proof_ttl_minutes": minutes,
+    }
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
+def open_plane(project: Path) -> ControlPlane:
+    """Return the control plane of the project."""
+    return ControlPlane(project)
+
+
+def _spec_id(project: Path, deliverables: Deliverables) -> str:
+    file = deliverables.load()
+    return file.spec_id if file is not None else derive_spec_id(project)
+
+
+def _status_changed(change: StatusChange) -> StatusChanged:
+    return StatusChanged(change.deliverable_id, change.new.value, change.description)
