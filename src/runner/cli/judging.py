@@ -7,6 +7,8 @@ from pathlib import Path
 from runner.agent.containment.status import Containment
 from runner.agent.verifying import make_verifier
 from runner.deliverables.review import ReviewVerdict
+from runner.loop.checkpoints import GitCheckpoints
+from runner.loop.events import Notice
 from runner.loop.ports import Checkpoints, Deliverables, RunSink
 from runner.loop.steps.context import Judges
 from runner.security.settings import PolicySettings
@@ -31,16 +33,6 @@ class CriteriaBriefing:
         return "\n\n".join(parts)
 
 
-class NoCheckpoints:
-    """Keeps nothing. Implements `Checkpoints`."""
-
-    def phase_started(self, phase_id: str) -> None:
-        """See `Checkpoints.phase_started`."""
-
-    def record(self, step_id: str, phase_id: str | None, summary: str) -> None:
-        """See `Checkpoints.record`."""
-
-
 def judges_of(
     project: Path,
     containment: Containment,
@@ -53,7 +45,8 @@ def judges_of(
     return Judges(verifier, CriteriaBriefing(deliverables), take_verdict)
 
 
-def make_checkpoints(project: Path, sink: RunSink) -> Checkpoints:
-    """Return what keeps the tree of each completed step."""
-    del project, sink
-    return NoCheckpoints()
+def checkpoints_of(project: Path, session_id: str, sink: RunSink) -> Checkpoints:
+    """Return what keeps the tree of each completed step of an autonomous session."""
+    return GitCheckpoints(
+        project, session_id, warn=lambda problem: sink(Notice("warning", problem))
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from runner.agent.containment.status import Containment
 from runner.autonomy.service import ControlPlane
 from runner.cli.guards import ReadOnlyReviews, ReadOnlyRun
-from runner.cli.judging import judges_of, make_checkpoints
+from runner.cli.judging import checkpoints_of, judges_of
 from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review import ReviewVerdict
@@ -111,8 +111,8 @@ def parts_of_run(
         StepSettings(_spec_id(project, claims), start_parameters(options), options.one_phase),
         plane=Plane(open_plane(project), sink),
         claims=claims,
-        judges=judges_of(project, containment, policy, claims, tools.take_verdict),
-        checkpoints=make_checkpoints(project, sink),
+        judges=lambda _: judges_of(project, containment, policy, claims, tools.take_verdict),
+        checkpoints=lambda session_id: checkpoints_of(project, session_id, sink),
         spec_text=SpecText(project),
         sink=sink,
     )

@@ -1,6 +1,6 @@
 """`runner run`: plan the spec, then step, execute, report, until the control plane ends it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,8 +55,8 @@ class SteppedFlow:
     """Implements `Flow` for `runner run`, as the control plane's caller (DESIGN §4).
 
     Args:
-        judges: who judges the work.
-        checkpoints: keeps the tree of each completed step.
+        judges: returns who judges the work, given the autonomous session's id.
+        checkpoints: returns what keeps the tree of each completed step, given the same.
         beat_seconds: how often a sign of life is given.
     """
 
@@ -68,8 +68,8 @@ class SteppedFlow:
         *,
         plane: Plane,
         claims: ClaimedDeliverables,
-        judges: Judges,
-        checkpoints: Checkpoints,
+        judges: Callable[[str], Judges],
+        checkpoints: Callable[[str], Checkpoints],
         spec_text: SpecText,
         sink: RunSink,
         beat_seconds: float = INTERVAL_SECONDS,
@@ -78,7 +78,8 @@ class SteppedFlow:
         self._plane = plane
         self._claims = claims
         self._judges = judges
-        self._checkpoints = checkpoints
+        self._make_checkpoints = checkpoints
+        self._checkpoints: Checkpoints | None = None
         self._spec_text = spec_text
         self._sink = sink
         self._beat_seconds = beat_seconds
@@ -144,12 +145,13 @@ class SteppedFlow:
 
     async def _drive(self, sessions: Sessions, opened: Opened) -> Ending:
         self._session_id = opened.session_id
+        self._checkpoints = self._make_checkpoints(opened.session_id)
         self._context = StepContext(
             opened.session_id,
             self._plane,
             sessions,
             self._claims,
-            self._judges,
+            self._judges(opened.session_id),
             self._sink,
             opened.memory,
         )
@@ -196,7 +198,7 @@ class SteppedFlow:
 
     async def _enter(self, step: Step) -> None:
         self._open_step = step
-        if step.phase_id != self._phase_id:
+        if step.phase_id != self._phase_id and self._checkpoints is not None:
             self._phase_id = step.phase_id
             await anyio.to_thread.run_sync(self._checkpoints.phase_started, step.phase_id)
 
@@ -227,9 +229,10 @@ class SteppedFlow:
             context.sink(Notice(level, f"{step.type} on {step.subject}: {outcome.note}"))
             return
         summary = f"{step.type} on {step.subject}"
-        await anyio.to_thread.run_sync(
-            self._checkpoints.record, step.step_id, step.phase_id, summary
-        )
+        if self._checkpoints is not None:
+            await anyio.to_thread.run_sync(
+                self._checkpoints.record, step.step_id, step.phase_id, summary
+            )
 
     async def _after_refusal(
         self, refusal: PlaneRefusedError, context: StepContext
