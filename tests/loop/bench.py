@@ -76,6 +76,34 @@ class Checkpoints:
         self.steps.append(summary)
 
 
+class Killed(BaseException):
+    """Stands for SIGKILL: whatever runs after it in this run can't write any more."""
+
+
+class Mortal:
+    """A control plane whose caller dies.
+
+    Args:
+        dies_at: the number of the request at which it dies; with a half added, when the request
+            was carried out and before its answer arrives. None for never.
+    """
+
+    def __init__(self, plane: ControlPlane, dies_at: float | None) -> None:
+        self._plane = plane
+        self._dies_at = dies_at
+        self.calls = 0
+
+    def call(self, group: str, command: str, **params: Any) -> dict[str, Any]:
+        self.calls += 1
+        if self._dies_at is not None and self.calls >= self._dies_at:
+            raise Killed
+        envelope = self._plane.call(group, command, **params)
+        if self._dies_at is not None and self.calls + 0.5 >= self._dies_at:
+            self._dies_at = 0
+            raise Killed
+        return envelope
+
+
 class Bench:
     """A run. `work` says what an agent session does; call `execute` once for each process."""
 
@@ -90,15 +118,17 @@ class Bench:
         quota: QuotaWait | None = None,
         guards: Sequence[SessionGuard] = (),
         start: Mapping[str, Any] | None = None,
+        dies_at: float | None = None,
     ) -> None:
         self.folder = folder / "project"
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True, parents=True)
         self.spec = self.folder / "SPEC.md"
         if not self.spec.exists():
             self.spec.write_text("# test\n", encoding="utf-8")
         self.plan = ProjectPlan(self.folder)
         self.plane = ControlPlane(self.folder, key_directory=folder / "key", clock=self.clock)
         self.ahead_of_clock = 0.0
+        self.mortal = Mortal(self.plane, dies_at)
         self.events = Recorder()
         self.slept: list[float] = []
         self.factory = FakeFactory(self.work)
@@ -125,7 +155,7 @@ class Bench:
             ),
             SteppedFlow(
                 StepSettings(SPEC_ID, start or {}, one_phase=one_phase),
-                plane=Plane(self.plane, self.events),
+                plane=Plane(self.mortal, self.events),
                 claims=self.plan.deliverables,
                 judges=lambda _: self.judges.as_judges(),
                 checkpoints=lambda _: self.checkpoints,

@@ -1,7 +1,7 @@
 """What the executors of steps work with."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.deliverables.review import ReviewVerdict
 from runner.loop.assignment import Assignment
@@ -48,17 +48,25 @@ class StepContext:
     async def work(self, assignment: Assignment, *, follower: Instruction | None = None) -> Turn:
         """Run agent sessions until one says something about the work; return what it gave.
 
-        A session that crashed or met a limit is tried again, within the bounds of the run.
+        A session that crashed or met a limit is tried again, within the bounds of the run; what
+        it changed before counts as progress of the one that is returned.
 
         Raises:
             RunEndedError: there is a reason to end.
         """
         counts = assignment.instruction.is_iteration
+        progressed = False
         while True:
             await self.sessions.ready(SESSION_RULES if counts else REVIEW_RULES)
             turn = await self.sessions.run(assignment, follower=follower)
+            progressed = progressed or turn.progressed
             if turn.worked or self._has_word(assignment):
-                return turn
+                return replace(turn, progressed=progressed)
+
+    @property
+    def taken_up(self) -> bool:
+        """Whether an earlier run may have done the work of this step, and nobody has looked yet."""
+        return self.memory is not None
 
     def briefing(self, *parts: str | None) -> str | None:
         """Return the parts that there are, after what is to be remembered."""

@@ -12,7 +12,7 @@ from runner.marker import Instruction
 
 async def address_fidelity_feedback(step: Step, context: StepContext) -> Outcome:
     """Have the findings mended; whether they are is for the next review to say."""
-    findings = _told(step)
+    findings, taken_up = _told(step), context.taken_up
     while True:
         turn = await context.work(
             Assignment(
@@ -22,11 +22,12 @@ async def address_fidelity_feedback(step: Step, context: StepContext) -> Outcome
                 step_id=step.step_id,
             )
         )
-        if not turn.progressed:
+        if not turn.progressed and not taken_up:
             said = turn.result.text
             return failure(f"A session changed nothing. The agent said: {said}", stalled=True)
         if turn.result.outcome is SessionOutcome.COMPLETED:
             return success(turn.result.text)
+        taken_up = False
 
 
 def _told(step: Step) -> str:
