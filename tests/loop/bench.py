@@ -17,6 +17,7 @@ from tests.loop.fakes import (
 
 from runner.autonomy.service import ControlPlane
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
+from runner.deliverables.repository import StatusRepository
 from runner.deliverables.transitions import set_status
 from runner.deliverables.workspace import status_path
 from runner.loop.claims import ClaimedDeliverables
@@ -39,6 +40,7 @@ class ProjectPlan:
 
     def __init__(self, project: Path) -> None:
         self.deliverables = ClaimedDeliverables(status_path(project))
+        self._repository = StatusRepository(status_path(project))
 
     @property
     def file(self) -> StatusFile:
@@ -48,7 +50,7 @@ class ProjectPlan:
 
     def put(self, *deliverables: Deliverable, phases: Sequence[Phase] = ()) -> None:
         """Write a plan, whatever was there before."""
-        self.deliverables.update(
+        self._repository.update(
             lambda file: replace(
                 file, spec_id=SPEC_ID, deliverables=deliverables, phases=tuple(phases)
             )
