@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.agent.containment.status import Containment
-from runner.agent.containment.watch import ReadOnlyWatch
+from runner.agent.containment.watch import ReadOnlyWatch, ReviewWatch
 from runner.errors import RunnerError
 from runner.marker import Instruction
 
@@ -49,18 +49,18 @@ class ReadOnlyRun:
 class ReadOnlyReviews:
     """Proves that each review changes nothing. Implements `SessionGuard`."""
 
-    def __init__(self, project: Path, containment: Containment) -> None:
+    def __init__(self, project: Path) -> None:
         self._project = project
-        self._containment = containment
-        self._watch: ReadOnlyWatch | None = None
+        self._watch: ReviewWatch | None = None
 
     def before(self, instruction: Instruction) -> None:
         """See `SessionGuard.before`."""
         reviewing = instruction is Instruction.REVIEW
-        self._watch = ReadOnlyWatch(self._project, self._containment) if reviewing else None
+        self._watch = ReviewWatch(self._project) if reviewing else None
 
     def after(self, instruction: Instruction) -> None:
         """See `SessionGuard.after`."""
+        del instruction
         watch, self._watch = self._watch, None
-        if watch is not None and instruction is Instruction.REVIEW:
+        if watch is not None:
             watch.after_session()

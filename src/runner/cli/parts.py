@@ -11,6 +11,7 @@ from runner.autonomy.service import ControlPlane
 from runner.cli.guards import ReadOnlyReviews, ReadOnlyRun
 from runner.cli.judging import checkpoints_of, judges_of
 from runner.config.run_options import RunOptions
+from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review import ReviewVerdict
 from runner.deliverables.tools import DeliverableTools, StatusChange
@@ -111,12 +112,19 @@ def parts_of_run(
         StepSettings(_spec_id(project, claims), start_parameters(options), options.one_phase),
         plane=Plane(open_plane(project), sink),
         claims=claims,
-        judges=lambda _: judges_of(project, containment, policy, claims, tools.take_verdict),
+        judges=lambda session_id: judges_of(
+            project,
+            session_id,
+            containment=containment,
+            policy=policy,
+            deliverables=claims,
+            take_verdict=tools.take_verdict,
+        ),
         checkpoints=lambda session_id: checkpoints_of(project, session_id, sink),
         spec_text=SpecText(project),
         sink=sink,
     )
-    return Parts(flow, claims, tools.make, (ReadOnlyReviews(project, containment),))
+    return Parts(flow, claims, tools.make, (ReadOnlyReviews(project),))
 
 
 def start_parameters(options: RunOptions) -> dict[str, Any]:
@@ -135,8 +143,13 @@ def start_parameters(options: RunOptions) -> dict[str, Any]:
 
 
 def open_plane(project: Path) -> ControlPlane:
-    """Return the control plane of the project."""
-    return ControlPlane(project)
+    """Return the control plane of the project.
+
+    Raises:
+        ConfigError: runner.toml is wrong.
+    """
+    common = load_runner_file(project).verification.commands
+    return ControlPlane(project, common_verification=common)
 
 
 def _spec_id(project: Path, deliverables: Deliverables) -> str:
