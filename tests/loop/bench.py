@@ -121,6 +121,7 @@ class Bench:
         guards: Sequence[SessionGuard] = (),
         start: Mapping[str, Any] | None = None,
         dies_at: float | None = None,
+        reuse_below_pct: int | None = None,
     ) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(exist_ok=True, parents=True)
@@ -146,6 +147,7 @@ class Bench:
                 review_model="haiku",
                 max_session_cost_usd=session_limit,
                 session_timeout_seconds=timeout,
+                reuse_below_pct=reuse_below_pct,
             ),
             Surroundings(
                 deliverables=self.plan.deliverables,

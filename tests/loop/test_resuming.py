@@ -56,7 +56,7 @@ class Story(Bench):
         return sorted(
             (d["step_type"], d.get("task_id") or "", d["phase_id"])
             for d in data
-            if d["outcome"] == "success"
+            if d.get("outcome") == "success"
         )
 
 

@@ -219,8 +219,8 @@ class Edited(Bench):
         super().__init__(folder, *ends)
         self.folder = folder
 
-    async def sleep(self, seconds: float) -> None:
-        await super().sleep(seconds)
+    async def wait(self, seconds: float) -> None:
+        await super().wait(seconds)
         (self.folder / "edited.txt").write_text(str(self.now), encoding="utf-8")
 
 
@@ -236,14 +236,15 @@ class Passing(Bench):
     """Its first session passes the last deliverable and then meets the limit."""
 
     async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
-        await super().work(session, marker)
-        return CUT_OFF
+        result = await super().work(session, marker)
+        return CUT_OFF if marker.task else result
 
 
-async def test_nothing_is_waited_for_when_all_has_passed(tmp_path: Path) -> None:
+async def test_what_passed_before_the_limit_is_not_worked_on_again(tmp_path: Path) -> None:
     bench = Passing(tmp_path)
     result = await bench.run.execute()
-    assert (result.exit_reason, bench.now) == (ExitReason.ALL_PASSED, NOW)
+    assert result.exit_reason is ExitReason.ALL_PASSED
+    assert bench.instructions() == ["coding D-001", "review"]
 
 
 class Endless(Bench):

@@ -16,6 +16,7 @@ from runner.agent.containment.watch import read_only_environment
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent, sweep_launchers
+from runner.autonomy.models import Limits as ControlPlaneLimits
 from runner.cli.guards import ToolFailures
 from runner.cli.parts import parts_of_run, parts_of_sync
 from runner.cli.signals import stop_on_signal
@@ -37,6 +38,9 @@ from runner.security.tools import judge_tool
 
 if TYPE_CHECKING:
     from runner.errors import RunnerError
+
+CONTEXT_THRESHOLD_PCT = ControlPlaneLimits().context_threshold_pct
+"""Where a session's context counts as full, for the control plane and for --reuse-session."""
 
 Command = Literal["run", "sync"]
 
@@ -192,6 +196,7 @@ def _run_settings(job: Job) -> RunSettings:
         thinking_tokens=options.thinking_tokens,
         max_session_cost_usd=options.max_session_cost_usd,
         session_timeout_seconds=options.session_timeout_minutes * 60,
+        reuse_below_pct=CONTEXT_THRESHOLD_PCT if options.reuse_session else None,
         quota=WaitPolicy(options.wait_for_quota, options.max_wait_hours * 3600),
     )
 

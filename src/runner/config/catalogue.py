@@ -205,7 +205,7 @@ POSTURE = Option[str | None](
     None,
     "How much the run may do without a person; sets the defaults of the gates.",
     default_shown="supervised; unattended in CI and without a terminal",
-    in_file=False,  # runner.toml has a table of this name
+    in_file=False,
 )
 GATE_POLICY = Option[str | None](
     "gate-policy",
@@ -282,5 +282,5 @@ RUN_OPTIONS: tuple[Option[Any], ...] = (
 SYNC_OPTIONS: tuple[Option[Any], ...] = (*COMMON_OPTIONS, COMMIT)
 """The options of `runner sync`, in the order of its help."""
 
-ALL_OPTIONS: tuple[Option[Any], ...] = (*RUN_OPTIONS, COMMIT)
-"""Each option of any command, once: what `.runner/runner.toml` may hold."""
+ALL_OPTIONS: tuple[Option[Any], ...] = (*(o for o in RUN_OPTIONS if o is not POSTURE), COMMIT)
+"""Each option of any command, once, but for the posture: runner.toml has a table for that."""

@@ -42,12 +42,26 @@ class Drive:
         return self._scope
 
     async def run(
-        self, session: AgentSession, prompt: str, *, task_id: str | None, sink: RunSink
+        self,
+        session: AgentSession,
+        prompt: str,
+        *,
+        task_id: str | None,
+        sink: RunSink,
+        keep: bool = False,
     ) -> SessionResult:
         """Run the session to its result and close it.
 
         A session that was stopped or took too long has outcome INTERRUPTED or TIMED_OUT.
+
+        Args:
+            session: a connected one.
+            prompt: the text.
+            task_id: the deliverable it is bound to, None for none.
+            sink: is told what happens.
+            keep: whether it stays open when it has completed.
         """
+        kept = False
         self._in_session = True
         self._session = session
         try:
@@ -59,10 +73,13 @@ class Drive:
                 stopped = self._stop.is_set()
                 timed_out = self._timed_out
                 tasks.cancel_scope.cancel()
+            completed = result.outcome is SessionOutcome.COMPLETED
+            kept = keep and completed and not (stopped or timed_out)
         finally:
             self._in_session = False
             self._session = None
-            await session.close()
+            if not kept:
+                await session.close()
         return self._judged(result, stopped=stopped, timed_out=timed_out)
 
     async def _interrupt_in_time(self, session: AgentSession) -> None:

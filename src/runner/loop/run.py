@@ -98,6 +98,7 @@ class Run:
             ending = end.ending
         finally:
             with anyio.CancelScope(shield=True):
+                await sessions.close()
                 await self._flow.wind_up()
         situation = sessions.look()
         if ending is not None:

@@ -18,6 +18,7 @@ from runner.loop.drive import Drive
 from runner.loop.events import SessionEnded, SessionOutcome, SessionResult, SessionStarted, Waiting
 from runner.loop.ports import RunSink, SessionPlan
 from runner.loop.prompts import build_prompt
+from runner.loop.reuse import KeptSession
 from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.termination import Rule, RunEndedError, Situation, evaluate
 from runner.loop.waiting import QuotaWait, did_work
@@ -77,6 +78,7 @@ class Sessions:
         self._achieved = achieved
         self._tree = WorkTree(settings.project_dir)
         self._seen: bytes | None = None
+        self._kept = KeptSession(settings.reuse_below_pct)
 
     def look(self) -> Situation:
         """Return where the run stands, with the deliverables as they are now."""
@@ -120,19 +122,23 @@ class Sessions:
         before = await self._before(assignment)
         self._sink(self._started(assignment, plan))
         try:
-            session = await self._ahead.take(plan)
+            session = await self._kept.take(plan) or await self._ahead.take(plan)
         except AgentStartError as error:
             return self._note_failed_start(plan, error)
-        self._prepare(follower)
+        keep = self._kept.wants(plan)
+        self._prepare(None if keep else follower)
         result = await self._drive.run(
             session,
             self._prompt(assignment),
             task_id=assignment.deliverable.id if assignment.deliverable else None,
             sink=self._sink,
+            keep=keep,
         )
         # What was paid for is counted, whoever wants to stop just now.
         progressed = False
         with anyio.CancelScope(shield=True):
+            if keep and result.outcome is SessionOutcome.COMPLETED:
+                await self._kept.put(plan, session)
             result, progressed = await self._settle(assignment, result, judge, before)
         return Turn(result, progressed)
 
@@ -141,12 +147,22 @@ class Sessions:
         return await self._drive.context_usage()
 
     @property
+    def kept_usage(self) -> int:
+        """How full the context is that the next session begins with, in percent."""
+        return self._kept.usage_pct
+
+    async def close(self) -> None:
+        """Close what was kept for further work."""
+        await self._kept.close()
+
+    @property
     def _sink(self) -> RunSink:
         return self._around.sink
 
     async def _wait_for_quota(self) -> None:
         # Hours may pass: no agent process is kept for them, and people may change the tree.
         await self._ahead.discard()
+        await self._kept.close()
         self._seen = None
         stand = await self._quota.wait(self._sink)
         self.situation = replace(self.situation, quota=stand)

@@ -24,6 +24,8 @@ class RunSettings:
         max_session_cost_usd: US dollars for one agent session, None for no limit.
         session_timeout_seconds: bounds one agent session.
         quota: whether and how long usage limits are waited for.
+        reuse_below_pct: an agent session goes on with further work while its context is less full
+            than this; None for a fresh session each time.
     """
 
     project_dir: Path
@@ -36,6 +38,7 @@ class RunSettings:
     max_session_cost_usd: float | None = None
     session_timeout_seconds: float = 3600.0
     quota: WaitPolicy = field(default_factory=WaitPolicy)
+    reuse_below_pct: int | None = None
 
     def model_for(self, instruction: Instruction) -> str:
         """Return the model that sessions with this instruction have."""

@@ -205,7 +205,8 @@ class SteppedFlow:
     async def _report(self, step: Step, outcome: Outcome, context: StepContext) -> dict[str, Any]:
         """Report, note what follows, and return the answer with the next step."""
         if self._heartbeats is not None:
-            await self._heartbeats.beat(0)  # the next agent session has a context of its own
+            # What counts is the context that the next agent session begins with.
+            await self._heartbeats.beat(context.sessions.kept_usage)
         try:
             answer = await self._plane.ask(
                 "step",
