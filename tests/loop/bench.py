@@ -88,15 +88,22 @@ class Mortal:
     Args:
         dies_at: the number of the request at which it dies; with a half added, when the request
             was carried out and before its answer arrives. None for never.
+
+    Attributes:
+        refusals: group and command → the data of the refusal that answers it.
     """
 
     def __init__(self, plane: ControlPlane, dies_at: float | None) -> None:
         self._plane = plane
         self._dies_at = dies_at
         self.calls = 0
+        self.refusals: dict[tuple[str, str], dict[str, Any]] = {}
 
     def call(self, group: str, command: str, **params: Any) -> dict[str, Any]:
         self.calls += 1
+        refusal = self.refusals.get((group, command))
+        if refusal is not None:
+            return {"success": False, "data": refusal, "error": "It is refused.", "meta": {}}
         if self._dies_at is not None and self.calls >= self._dies_at:
             raise Killed
         envelope = self._plane.call(group, command, **params)

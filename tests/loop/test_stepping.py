@@ -278,3 +278,31 @@ async def test_under_the_manual_policy_a_person_decides(tmp_path: Path) -> None:
     result = await bench.execute()
     assert result.exit_reason is ExitReason.PAUSED
     assert "--acknowledge-gate-review" in str(result.hint)
+
+
+@pytest.mark.parametrize(
+    ("code", "signal", "reason"),
+    [
+        ("AUTHORIZATION", "blocked_runtime", ExitReason.BLOCKED_RUNTIME),
+        ("GATE_INTEGRITY_CHECKSUM", "blocked_runtime", ExitReason.BLOCKED_RUNTIME),
+        ("LOCK_TIMEOUT", None, ExitReason.ERROR),
+    ],
+)
+@pytest.mark.parametrize("request_", [("session", "start"), ("step", "next"), ("review", "gate")])
+async def test_a_refusal_ends_the_run_with_its_signal_and_what_to_do(
+    tmp_path: Path,
+    code: str,
+    signal: str | None,
+    reason: ExitReason,
+    request_: tuple[str, str],
+) -> None:
+    bench = Bench(tmp_path)
+    bench.plan.put(deliverable(1))
+    bench.mortal.refusals[request_] = {
+        "error_code": code,
+        "loop_signal": signal,
+        "remediation": "Ask somebody.",
+    }
+    result = await bench.execute()
+    assert (result.exit_reason, result.hint) == (reason, "Ask somebody.")
+    assert bench.details.get("loop_signal") == signal

@@ -96,9 +96,7 @@ class SteppedFlow:
         try:
             return await self._run(sessions)
         except PlaneRefusedError as refusal:
-            ending = refusal_ending(refusal)
-            self._details["loop_signal"] = refusal.data.get("loop_signal")
-            return ending
+            return self._refused(refusal)
 
     async def wind_up(self) -> None:
         """See `Flow.wind_up`: report what the agent said before the run was cut off."""
@@ -167,9 +165,17 @@ class SteppedFlow:
                 ending = await self._steps(self._context, opened.answer)
             except RunEndedError as end:
                 ending = end.ending
+            except PlaneRefusedError as refusal:  # here: the task group would wrap it
+                ending = self._refused(refusal)
             finally:
                 tasks.cancel_scope.cancel()
         return ending
+
+    def _refused(self, refusal: PlaneRefusedError) -> Ending:
+        signal = refusal.data.get("loop_signal")
+        if signal is not None:
+            self._details["loop_signal"] = signal
+        return refusal_ending(refusal)
 
     async def _steps(self, context: StepContext, answer: dict[str, Any]) -> Ending:
         """Execute step after step; an answer without one ends the run or is resumed over."""
