@@ -129,6 +129,7 @@ class Bench:
         start: Mapping[str, Any] | None = None,
         dies_at: float | None = None,
         reuse_below_pct: int | None = None,
+        beat_seconds: float = 30.0,
     ) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(exist_ok=True, parents=True)
@@ -172,6 +173,7 @@ class Bench:
                 checkpoints=lambda _: self.checkpoints,
                 spec_text=SpecText(self.folder),
                 sink=self.events,
+                beat_seconds=beat_seconds,
             ),
             quota=quota,
         )

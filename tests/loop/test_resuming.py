@@ -146,6 +146,36 @@ async def test_a_run_after_success_starts_no_agent(tmp_path: Path) -> None:
     assert (result.exit_reason, again.instructions()) == (ExitReason.ALL_PASSED, [])
 
 
+async def test_a_run_after_success_still_names_the_session_and_its_gates(tmp_path: Path) -> None:
+    first = Bench(tmp_path)
+    await first.execute()
+    again = Bench(tmp_path)
+    await again.execute()
+    assert again.details == first.details
+
+
+def _session_file(bench: Bench) -> Path:
+    (found,) = (bench.folder / ".runner" / "autonomy" / "sessions").glob("auto_*.json")
+    return found
+
+
+async def test_a_damaged_session_is_told_with_what_can_be_done(tmp_path: Path) -> None:
+    await _stopped(tmp_path)
+    again = Bench(tmp_path)
+    _session_file(again).write_text("{", encoding="utf-8")
+    result = await again.execute()
+    assert (result.exit_reason, again.instructions()) == (ExitReason.FAILED, [])
+    assert "runner session reset" in str(result.hint)
+
+
+async def test_a_session_that_the_index_has_lost_is_taken_up(tmp_path: Path) -> None:
+    await _stopped(tmp_path)
+    again = Bench(tmp_path)
+    (again.folder / ".runner" / "autonomy" / "index" / "spec_active_index.json").unlink()
+    assert (await again.execute()).exit_reason is ExitReason.ALL_PASSED
+    assert len(again.ask("session", "list")["sessions"]) == 1
+
+
 async def test_a_run_that_was_limited_goes_on_in_the_next(tmp_path: Path) -> None:
     first = Bench(tmp_path, Limits(max_iterations=1))
     first.plan.put(deliverable(1), deliverable(2))

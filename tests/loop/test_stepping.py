@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.loop.bench import Bench
 from tests.loop.fakes import COMPLETED, FAILED, FakeSession, deliverable
@@ -306,3 +307,34 @@ async def test_a_refusal_ends_the_run_with_its_signal_and_what_to_do(
     result = await bench.execute()
     assert (result.exit_reason, result.hint) == (reason, "Ask somebody.")
     assert bench.details.get("loop_signal") == signal
+
+
+async def test_heartbeats_carry_what_the_running_agent_measures(tmp_path: Path) -> None:
+    class Waiting(Bench):
+        seen = 0
+
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            if marker.task:
+                for _ in range(2000):
+                    self.seen = self.ask("session", "status")["context_usage_pct"]
+                    if self.seen:
+                        break
+                    await anyio.sleep(0.01)
+            return await super().work(session, marker)
+
+    bench = Waiting(tmp_path, beat_seconds=0.01)
+    bench.plan.put(deliverable(1))
+    await bench.execute()
+    assert bench.seen == 40
+
+
+async def test_an_agent_that_fills_its_context_is_followed_by_a_fresh_one(tmp_path: Path) -> None:
+    class Full(Bench):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            if marker.task:
+                self.ask("step", "heartbeat", context_usage_pct=99)
+            return await super().work(session, marker)
+
+    bench = Full(tmp_path)
+    bench.plan.put(deliverable(1), deliverable(2))
+    assert (await bench.execute()).exit_reason is ExitReason.ALL_PASSED

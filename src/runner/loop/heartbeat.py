@@ -7,7 +7,7 @@ import anyio
 
 from runner.loop.plane import Plane, PlaneRefusedError
 
-INTERVAL_SECONDS = 60.0
+INTERVAL_SECONDS = 30.0
 """Well inside the ten minutes after which a caller counts as gone."""
 
 

@@ -43,10 +43,9 @@ async def open_session(plane: Plane, spec_id: str, options: Mapping[str, Any]) -
     """
     view = await find_session(plane, spec_id)
     if view is None:
-        view = await plane.ask(
-            "session", "start", spec_id=spec_id, idempotency_key=_START_KEY, **options
-        )
-        return await _with_step(plane, view, memory=None)
+        view = await _start(plane, spec_id, options)
+        if view["created"]:
+            return await _with_step(plane, view, memory=None)
     if _needs_person(view):
         return Opened(view["session_id"], dict(view), view)
     if view.get("effective_status", view["status"]) != SessionStatus.RUNNING:
@@ -67,6 +66,16 @@ async def find_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
         if refusal.code not in (ErrorCode.NO_ACTIVE_SESSION, ErrorCode.SESSION_NOT_FOUND):
             raise
         return None
+
+
+async def last_session(plane: Plane, spec_id: str) -> str | None:
+    """Return the id of the spec's session that changed last, live or not.
+
+    Raises:
+        PlaneRefusedError: it was refused.
+    """
+    listed = await plane.ask("session", "list", spec_id=spec_id, limit=1)
+    return next((str(row["session_id"]) for row in listed["sessions"]), None)
 
 
 async def resume(plane: Plane, session_id: str) -> dict[str, Any]:
@@ -91,6 +100,20 @@ async def renew(plane: Plane, session_id: str) -> dict[str, Any]:
             "session", "pause", session_id=session_id, reason="the proof of the step has expired"
         )
     return await resume(plane, session_id)
+
+
+async def _start(plane: Plane, spec_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Start a session; where one is there after all, return that, as not created."""
+    try:
+        return await plane.ask(
+            "session", "start", spec_id=spec_id, idempotency_key=_START_KEY, **options
+        )
+    except PlaneRefusedError as refusal:
+        session_id = (refusal.data.get("details") or {}).get("session_id")
+        if refusal.code != ErrorCode.SPEC_SESSION_EXISTS or session_id is None:
+            raise
+        view = await plane.ask("session", "status", session_id=session_id)
+        return {**view, "created": False}
 
 
 def _needs_person(view: Mapping[str, Any]) -> bool:

@@ -16,7 +16,14 @@ from runner.loop.drift import SpecText
 from runner.loop.endings import CHANGED_SPEC, ending_of, plan_ending, refusal_ending
 from runner.loop.events import Notice, SessionOutcome
 from runner.loop.heartbeat import INTERVAL_SECONDS, Heartbeats
-from runner.loop.opening import Opened, find_session, open_session, renew, resume
+from runner.loop.opening import (
+    Opened,
+    find_session,
+    last_session,
+    open_session,
+    renew,
+    resume,
+)
 from runner.loop.plane import Plane, PlaneRefusedError
 from runner.loop.planning import planned
 from runner.loop.ports import Checkpoints, RunSink
@@ -123,6 +130,7 @@ class SteppedFlow:
         if live is None:
             ending = plan_ending(self._claims.load())
             if ending is not None:
+                self._session_id = await last_session(self._plane, self._settings.spec_id)
                 self._details = {"loop_signal": _signal(ending)}
                 return ending
         if await anyio.to_thread.run_sync(self._spec_text.changed):
