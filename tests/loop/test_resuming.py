@@ -250,3 +250,21 @@ async def test_a_step_whose_proof_ran_out_is_issued_anew_and_not_worked_on_again
         ExitReason.ALL_PASSED,
         ["coding D-001", "review"],
     )
+
+
+async def test_blocked_work_whose_proof_ran_out_is_blocked_all_the_same(tmp_path: Path) -> None:
+    class SlowlyBlocked(Bench):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            if marker.task:
+                self.ahead_of_clock += 9 * 24 * 3600.0
+                self.plan.set(marker.task, Status.BLOCKED)
+                return COMPLETED
+            return await super().work(session, marker)
+
+    bench = SlowlyBlocked(tmp_path)
+    bench.plan.put(deliverable(1))
+    result = await bench.execute()
+    assert (result.exit_reason, bench.instructions()) == (
+        ExitReason.ALL_BLOCKED,
+        ["coding D-001"],
+    )

@@ -1,15 +1,14 @@
 """What `run` and `sync` are each put together from."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from runner.agent.containment.status import Containment
 from runner.autonomy.service import ControlPlane
 from runner.cli.guards import ReadOnlyReviews, ReadOnlyRun
 from runner.cli.judging import checkpoints_of, judges_of
+from runner.cli.starting import start_parameters
 from runner.config.run_options import RunOptions
 from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
@@ -28,9 +27,6 @@ from runner.loop.syncing import SyncFlow
 from runner.loop.takeover import TakeOver
 from runner.marker import Instruction
 from runner.security.settings import PolicySettings
-
-_SESSIONS_IN_STEP = 4
-"""How many agent sessions a step has time for before its proof must be renewed."""
 
 
 @dataclass(frozen=True)
@@ -125,21 +121,6 @@ def parts_of_run(
         sink=sink,
     )
     return Parts(flow, claims, tools.make, (ReadOnlyReviews(project),))
-
-
-def start_parameters(options: RunOptions) -> dict[str, Any]:
-    """Return what `session start` is told; what the user did not say is the posture's."""
-    minutes = math.ceil(options.session_timeout_minutes * _SESSIONS_IN_STEP)
-    parameters = {
-        "gate_policy": options.gate_policy,
-        "gates_required": None if options.gates else False,
-        "max_consecutive_errors": options.max_consecutive_errors,
-        "max_fidelity_review_cycles_per_phase": options.max_review_cycles,
-        "stop_on_phase_completion": True if options.one_phase else None,
-        "step_stale_minutes": minutes,
-        "step_proof_ttl_minutes": minutes,
-    }
-    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def open_plane(project: Path) -> ControlPlane:

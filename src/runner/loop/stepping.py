@@ -199,8 +199,11 @@ class SteppedFlow:
                 return CHANGED_SPEC
             step, rested = Step.of(described), False
             await self._enter(step)
-            outcome = await EXECUTORS[step.type](step, context)
-            answer = await self._report(step, outcome, context)
+            try:
+                outcome = await EXECUTORS[step.type](step, context)
+                answer = await self._report(step, outcome, context)
+            except PlaneRefusedError as refusal:
+                answer = await self._after_refusal(refusal, context)
 
     def _goes_on(self, answer: Mapping[str, Any]) -> bool:
         """Whether a rest is resolved here: `run` is itself the supervisor of seed 003."""
@@ -221,15 +224,12 @@ class SteppedFlow:
         if self._heartbeats is not None:
             # What counts is the context that the next agent session begins with.
             await self._heartbeats.beat(context.sessions.kept_usage)
-        try:
-            answer = await self._plane.ask(
-                "step",
-                "next",
-                session_id=context.session_id,
-                last_step_result=outcome.report(step),
-            )
-        except PlaneRefusedError as refusal:
-            return await self._after_refusal(refusal, context)
+        answer = await self._plane.ask(
+            "step",
+            "next",
+            session_id=context.session_id,
+            last_step_result=outcome.report(step),
+        )
         self._stalled = outcome.stalled
         await self._accepted(step, outcome, context)
         return answer
@@ -252,7 +252,7 @@ class SteppedFlow:
     async def _after_refusal(
         self, refusal: PlaneRefusedError, context: StepContext
     ) -> dict[str, Any]:
-        """Go on after a report that came too late, or that nobody waits for any more."""
+        """Go on after a request that came too late, or that nobody waits for any more."""
         if refusal.code == ErrorCode.STEP_PROOF_EXPIRED:
             return await renew(self._plane, context.session_id)
         view = await self._plane.ask("session", "status", session_id=context.session_id)
