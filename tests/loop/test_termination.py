@@ -20,7 +20,7 @@ REFUSED_KEY = SessionResult(SessionOutcome.EXECUTION_ERROR, error="key refused",
 
 
 def reason(situation: Situation) -> ExitReason | None:
-    ending = evaluate(situation, RULES)
+    ending = evaluate(situation)
     return ending.reason if ending else None
 
 
@@ -31,7 +31,7 @@ def file_of(*statuses: Status) -> StatusFile:
 
 
 def ending(situation: Situation) -> Ending:
-    found = evaluate(situation, RULES)
+    found = evaluate(situation)
     assert found is not None
     return found
 

@@ -78,9 +78,14 @@ class RunEndedError(Exception):
 Rule = Callable[[Situation], Ending | None]
 
 
-def evaluate(situation: Situation, rules: Sequence[Rule]) -> Ending | None:
-    """Return why the run ends here, or None when it goes on; the first rule counts most."""
-    return next((ending for rule in rules if (ending := rule(situation))), None)
+def evaluate(situation: Situation, rules: Sequence[Rule] | None = None) -> Ending | None:
+    """Return why the run ends here, or None when it goes on.
+
+    Args:
+        situation: where the run stands.
+        rules: the most important first; all of them when left out.
+    """
+    return next((ending for rule in rules or RULES if (ending := rule(situation))), None)
 
 
 def broken_off(error: RunnerError) -> Ending:
