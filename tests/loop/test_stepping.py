@@ -223,6 +223,14 @@ async def test_a_review_is_briefed_about_its_phase(tmp_path: Path) -> None:
     assert "The diff of phase-1." in bench.factory.prompts[-1]
 
 
+async def test_without_gates_a_phase_is_verified_and_not_reviewed(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, start={"gates_required": False})
+    bench.plan.put(deliverable(1, verification=CHECK))
+    result = await bench.execute()
+    assert (result.exit_reason, bench.instructions()) == (ExitReason.ALL_PASSED, ["coding D-001"])
+    assert len(bench.judges.verified) == 1
+
+
 async def test_no_prompt_carries_the_proof_of_its_step(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.plan.put(deliverable(1))
