@@ -29,6 +29,11 @@ class Instruction(StrEnum):
         """Whether the plan model runs it (seed 001, A.4)."""
         return self in (Instruction.INITIALIZER, Instruction.SYNC)
 
+    @property
+    def is_iteration(self) -> bool:
+        """Whether `--max-iterations` counts it; reviews are bounded by their own cap."""
+        return self is not Instruction.REVIEW
+
 
 @dataclass(frozen=True, slots=True)
 class PromptMarker:

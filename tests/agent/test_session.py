@@ -39,6 +39,7 @@ class FakeClient:
             self.released.set()
         self.hangs = False
         self.disconnects = 0
+        self.usage: dict[str, Any] | Exception = {"percentage": 41.6}
 
     async def query(self, prompt: str) -> None:
         self.prompt = prompt
@@ -50,6 +51,11 @@ class FakeClient:
         await self.released.wait()
         if self.error is not None:
             raise self.error
+
+    async def get_context_usage(self) -> dict[str, Any]:
+        if isinstance(self.usage, Exception):
+            raise self.usage
+        return self.usage
 
     async def interrupt(self) -> None:
         if self.hangs:
@@ -272,3 +278,27 @@ async def test_no_credentials_at_all_is_fatal_and_says_what_to_set() -> None:
     result = await Scene(FakeClient(said)).run()
     assert result.fatal
     assert "ANTHROPIC_API_KEY" in str(result.error)
+
+
+async def test_a_second_prompt_is_billed_for_itself_alone() -> None:
+    client = FakeClient(_result(total_cost_usd=0.5))
+    scene = Scene(client)
+    await scene.run()
+    client.messages = (_result(total_cost_usd=0.75),)
+    assert (await scene.run()).cost_usd == pytest.approx(0.25)
+
+
+async def test_the_use_of_the_context_is_what_the_agent_measures() -> None:
+    assert await Scene(FakeClient()).session.context_usage() == 42
+
+
+async def test_an_agent_that_can_not_tell_its_usage_breaks_nothing() -> None:
+    client = FakeClient()
+    client.usage = RuntimeError("busy")
+    assert await Scene(client).session.context_usage() is None
+
+
+async def test_a_closed_session_has_no_usage() -> None:
+    scene = Scene(FakeClient())
+    await scene.session.close()
+    assert await scene.session.context_usage() is None

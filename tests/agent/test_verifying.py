@@ -431,3 +431,7 @@ async def test_a_reviewer_can_be_shown_what_was_kept(make: Make, project: Path) 
         ("echo first; exit 3", 3, "first"),
         ("echo second", 0, "second"),
     ]
+
+
+def test_a_planned_command_may_name_what_is_still_to_be_built(project: Path) -> None:
+    assert verification_problem("python3 -m measure 26.2 mi km", project) is None

@@ -41,7 +41,7 @@ acceptanceCriteria = ["python3 greet.py Ada prints hello Ada"]
 text = "Planned."
 """
 
-PASS_BOUND = """
+PASS_ALL = """
 [[session]]
 instruction = "coding"
 repeat = true
@@ -56,6 +56,21 @@ tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}
 [[session.turn]]
 text = "Done with {{task}}."
 """
+
+REVIEW_PASS = """
+[[session]]
+instruction = "review"
+repeat = true
+
+[[session.turn]]
+text = "Looking at {{phase}}."
+tools = [{ name = "mcp__runner__submit_review", input = { verdict = "pass", summary = "It does what it says.", findings = [] } }]
+
+[[session.turn]]
+text = "Reviewed."
+"""
+
+PASS_BOUND = PASS_ALL + REVIEW_PASS
 
 TALK_ONLY = """
 [[session]]

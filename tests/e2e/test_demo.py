@@ -45,6 +45,18 @@ def test_the_demo_passes_every_deliverable(demo: Demo) -> None:
     assert "3/3 deliverables passed" in done.stdout
 
 
+def test_the_demo_shows_each_verification_and_each_review(demo: Demo) -> None:
+    _, done = demo
+    lines = done.stdout.splitlines()
+    judged = [line.partition(" (")[0] for line in lines if line.startswith(("Verif", "Review of"))]
+    assert judged == [
+        "Verification of conversion: 1 of 1 commands passed.",
+        "Review of conversion: pass",
+        "Verification of command-line: 2 of 2 commands passed.",
+        "Review of command-line: pass",
+    ]
+
+
 def test_the_demo_says_where_the_program_is(demo: Demo) -> None:
     folder, done = demo
     assert f"The program is in {folder}" in done.stdout

@@ -27,7 +27,7 @@ def test_the_output_of_a_good_run_ends_with_the_overall_line(tmp_path: Path) -> 
     with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
         lines = ours.run().stdout.splitlines()
     assert "[PASS] CLI-001 greet.py prints hello" in lines
-    assert lines[-2].startswith("Overall: 3 session(s), 2/2 deliverables passed, cost=$")
+    assert lines[-2].startswith("Overall: 4 session(s), 2/2 deliverables passed, cost=$")
     assert lines[-1] == "All achievable deliverables passed"
 
 

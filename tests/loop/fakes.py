@@ -1,14 +1,18 @@
 """Fakes at the loop's seams: an agent that does what a test says, and a list as a sink."""
 
-from collections.abc import Awaitable, Callable
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import anyio
 
-from runner.deliverables.model import Deliverable, Status, StatusFile
+from runner.deliverables.model import Deliverable, Status
+from runner.deliverables.review import Finding, ReviewVerdict, Verdict
 from runner.errors import AgentStartError
 from runner.loop.events import RunEvent, SessionOutcome, SessionResult, StreamEnd
-from runner.loop.ports import SessionPlan, StreamSink
+from runner.loop.ports import CommandResult, SessionPlan, StreamSink, VerificationRun
+from runner.loop.steps.context import Judges
 from runner.marker import PromptMarker
 
 COMPLETED = SessionResult(SessionOutcome.COMPLETED, text="done", cost_usd=0.5, turns=3)
@@ -16,34 +20,23 @@ FAILED = SessionResult(SessionOutcome.EXECUTION_ERROR, error="API Error: 500", h
 
 
 def deliverable(
-    number: int, status: Status = Status.PENDING, *, needs: tuple[str, ...] = ()
+    number: int,
+    status: Status = Status.PENDING,
+    *,
+    needs: tuple[str, ...] = (),
+    phase: str | None = None,
+    verification: tuple[str, ...] = (),
 ) -> Deliverable:
     """Return a deliverable with the id `D-<number>`."""
-    return Deliverable(f"D-{number:03}", f"thing {number}", ("it works",), status, depends_on=needs)
-
-
-@dataclass
-class Plan:
-    """Deliverables in memory; stands for the repository."""
-
-    file: StatusFile | None = None
-
-    def load(self) -> StatusFile | None:
-        return self.file
-
-    def put(self, *deliverables: Deliverable) -> None:
-        self.file = StatusFile("test", deliverables=deliverables)
-
-    def set(self, deliverable_id: str, status: Status) -> None:
-        assert self.file is not None
-        self.put(
-            *(
-                Deliverable(d.id, d.description, d.acceptance_criteria, status)
-                if d.id == deliverable_id
-                else d
-                for d in self.file.deliverables
-            )
-        )
+    return Deliverable(
+        f"D-{number:03}",
+        f"thing {number}",
+        ("it works",),
+        status,
+        depends_on=needs,
+        phase=phase,
+        verification=verification,
+    )
 
 
 Behaviour = Callable[["FakeSession", PromptMarker], Awaitable[SessionResult]]
@@ -67,6 +60,9 @@ class FakeSession:
         result = await self.behaviour(self, marker)
         sink(StreamEnd())
         return result
+
+    async def context_usage(self) -> int | None:
+        return 40
 
     async def interrupt(self) -> None:
         self.interrupted.set()
@@ -105,3 +101,56 @@ class Recorder(list[RunEvent]):
 
     def __call__(self, event: RunEvent) -> None:
         self.append(event)
+
+
+@dataclass
+class FakeJudges:
+    """A verifier and a reviewer that say what a test wants.
+
+    Attributes:
+        exit_codes: of the verification runs to come, one for all commands of a run; then 0.
+        verdicts: of the reviews to come; then pass.
+        verified: the step of each verification run.
+        briefed: the phase of each briefing.
+    """
+
+    exit_codes: list[int] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    verified: list[str] = field(default_factory=list)
+    briefed: list[str] = field(default_factory=list)
+    submitted: ReviewVerdict | None = None
+
+    def as_judges(self) -> Judges:
+        return Judges(self, self, self.take)
+
+    async def run(self, step_id: str, commands: Sequence[Mapping[str, str]]) -> VerificationRun:
+        self.verified.append(step_id)
+        code = self.exit_codes.pop(0) if self.exit_codes else 0
+        digest = hashlib.sha256(b"said").hexdigest()
+        results = tuple(
+            CommandResult(c["command"], c["command_hash"], code, digest, "said", 0.1, False)
+            for c in commands
+        )
+        receipt = {
+            "step_id": step_id,
+            "issued_at": datetime.now(UTC).isoformat(),
+            "results": [
+                {"command_hash": r.command_hash, "exit_code": code, "output_digest": digest}
+                for r in results
+            ],
+        }
+        return VerificationRun(receipt, results, None)
+
+    def text(self, phase_id: str) -> str:
+        self.briefed.append(phase_id)
+        return f"The diff of {phase_id}."
+
+    def submit(self) -> None:
+        """Do what `submit_review` does."""
+        verdict = self.verdicts.pop(0) if self.verdicts else Verdict.PASS
+        findings = () if verdict is Verdict.PASS else (Finding("major", "It lies", "See there."),)
+        self.submitted = ReviewVerdict(verdict, f"It is a {verdict}.", findings)
+
+    def take(self) -> ReviewVerdict | None:
+        taken, self.submitted = self.submitted, None
+        return taken

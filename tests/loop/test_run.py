@@ -5,15 +5,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.loop.fakes import (
-    COMPLETED,
-    FAILED,
-    FakeFactory,
-    FakeSession,
-    Plan,
-    Recorder,
-    deliverable,
-)
+from tests.loop.bench import Bench
+from tests.loop.fakes import COMPLETED, FAILED, FakeSession, deliverable
 
 from runner.deliverables.model import Status
 from runner.loop.events import (
@@ -25,56 +18,10 @@ from runner.loop.events import (
     SessionStarted,
     Waiting,
 )
-from runner.loop.run import Run, RunSettings
 from runner.loop.termination import Limits
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio
-
-
-class Bench:
-    """A loop with fakes around it. `work` says what an agent session does."""
-
-    def __init__(
-        self,
-        folder: Path,
-        limits: Limits | None = None,
-        *,
-        session_limit: float | None = None,
-        timeout: float = 3600.0,
-    ) -> None:
-        self.plan = Plan()
-        self.events = Recorder()
-        self.slept: list[float] = []
-        self.factory = FakeFactory(self.work)
-        self.folder = folder
-        self.run = Run(
-            RunSettings(
-                folder,
-                "test",
-                "sonnet",
-                "opus",
-                limits or Limits(max_iterations=20),
-                max_session_cost_usd=session_limit,
-                session_timeout_seconds=timeout,
-            ),
-            deliverables=self.plan,
-            factory=self.factory,
-            instruction_text=lambda instruction: f"# {instruction}",
-            sink=self.events,
-            sleep=self.sleep,
-        )
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-
-    async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
-        """Plan two deliverables, then pass the bound one."""
-        if marker.instruction is Instruction.INITIALIZER:
-            self.plan.put(deliverable(1), deliverable(2))
-        elif marker.task:
-            self.plan.set(marker.task, Status.PASSED)
-        return COMPLETED
 
 
 class Talker(Bench):
@@ -103,7 +50,7 @@ async def test_a_spec_is_planned_and_worked_until_all_passed(tmp_path: Path) -> 
     assert (result.exit_reason, result.iterations) == (ExitReason.ALL_PASSED, 3)
 
 
-async def test_the_planner_runs_on_the_plan_model_and_the_coder_on_the_other(
+async def test_each_kind_of_session_has_its_model(
     tmp_path: Path,
 ) -> None:
     bench = Bench(tmp_path)
@@ -113,16 +60,18 @@ async def test_the_planner_runs_on_the_plan_model_and_the_coder_on_the_other(
         (Instruction.INITIALIZER, "opus"),
         (Instruction.CODING, "sonnet"),
         (Instruction.CODING, "sonnet"),
+        (Instruction.REVIEW, "haiku"),
     ]
 
 
-async def test_each_coding_prompt_names_its_iteration_and_deliverable(tmp_path: Path) -> None:
+async def test_each_prompt_names_its_iteration_and_deliverable(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     await bench.run.execute()
     assert [(m.iteration, m.task) for m in bench.factory.markers] == [
         (1, None),
         (2, "D-001"),
         (3, "D-002"),
+        (3, None),
     ]
 
 
@@ -130,7 +79,7 @@ async def test_an_existing_plan_is_not_planned_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.plan.put(deliverable(1))
     await bench.run.execute()
-    assert [m.instruction for m in bench.factory.markers] == [Instruction.CODING]
+    assert bench.instructions() == ["coding D-001", "review"]
 
 
 async def test_nothing_is_started_when_all_passed_already(tmp_path: Path) -> None:
@@ -144,7 +93,7 @@ async def test_a_dependency_is_worked_on_first(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.plan.put(deliverable(1, needs=("D-002",)), deliverable(2))
     await bench.run.execute()
-    assert [m.task for m in bench.factory.markers] == ["D-002", "D-001"]
+    assert bench.instructions() == ["coding D-002", "coding D-001", "review"]
 
 
 async def test_blocked_work_is_left_out_and_listed(tmp_path: Path) -> None:
@@ -239,7 +188,7 @@ async def test_a_planner_that_plans_nothing_has_failed(tmp_path: Path) -> None:
 
 async def test_costs_add_up_over_sessions(tmp_path: Path) -> None:
     result = await Bench(tmp_path).run.execute()
-    assert result.total_cost_usd == pytest.approx(1.5)
+    assert result.total_cost_usd == pytest.approx(2.0)
 
 
 async def test_the_budget_is_checked_before_each_session(tmp_path: Path) -> None:
@@ -250,7 +199,7 @@ async def test_the_budget_is_checked_before_each_session(tmp_path: Path) -> None
 async def test_each_session_may_spend_what_is_left_of_the_budget(tmp_path: Path) -> None:
     bench = Bench(tmp_path, Limits(max_cost_usd=5.0))
     await bench.run.execute()
-    assert [s.plan.max_cost_usd for s in bench.factory.sessions] == [5.0, 4.5, 4.0]
+    assert [s.plan.max_cost_usd for s in bench.factory.sessions] == [5.0, 4.5, 4.0, 3.5]
 
 
 async def test_the_session_limit_wins_where_it_is_lower(tmp_path: Path) -> None:
@@ -269,7 +218,7 @@ async def test_the_end_is_told_once_and_last(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     result = await bench.run.execute()
     ends = [event for event in bench.events if isinstance(event, RunEnded)]
-    assert ends == [bench.events[-1]] == [RunEnded(result)]
+    assert [(end.result, end is bench.events[-1]) for end in ends] == [(result, True)]
 
 
 class Waiter(Bench):

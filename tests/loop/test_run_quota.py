@@ -6,17 +6,14 @@ from pathlib import Path
 
 import anyio
 import pytest
+import tests.loop.bench
 from tests.loop.fakes import (
     COMPLETED,
     FAILED,
-    FakeFactory,
     FakeSession,
-    Plan,
-    Recorder,
     deliverable,
 )
 
-from runner.deliverables.model import Status
 from runner.loop.events import (
     ExitReason,
     SessionEnded,
@@ -25,7 +22,6 @@ from runner.loop.events import (
     SessionStarted,
     Waiting,
 )
-from runner.loop.run import Run, RunSettings
 from runner.loop.termination import Limits
 from runner.loop.waiting import MARGIN_SECONDS, PROBE_SECONDS, QuotaWait, WaitPolicy
 from runner.marker import PromptMarker
@@ -42,7 +38,7 @@ REFUSED = SessionResult(
 CUT_OFF = replace(REFUSED, cost_usd=0.25, turns=7)
 
 
-class Bench:
+class Bench(tests.loop.bench.Bench):
     """One deliverable; the sessions end as `ends` says, then pass it."""
 
     def __init__(
@@ -54,37 +50,27 @@ class Bench:
     ) -> None:
         self.ends = list(ends)
         self.now = float(NOW)
-        self.slept: list[float] = []
         self.open_in_wait: list[int] = []
-        self.plan = Plan()
-        self.plan.put(deliverable(1))
-        self.events = Recorder()
-        self.factory = FakeFactory(self.work)
-        self.run = Run(
-            RunSettings(folder, "test", "sonnet", "opus", limits or Limits(max_iterations=9)),
-            deliverables=self.plan,
-            factory=self.factory,
-            instruction_text=lambda instruction: f"# {instruction}",
-            sink=self.events,
-            sleep=self.back_off,
+        super().__init__(
+            folder,
+            limits or Limits(max_iterations=9),
             quota=QuotaWait(
-                WaitPolicy(enabled=wait), wall=lambda: self.now, sleep=self.sleep, jitter=lambda: 0
+                WaitPolicy(enabled=wait),
+                wall=lambda: self.now,
+                sleep=self.wait,
+                jitter=lambda: 0,
             ),
         )
+        self.plan.put(deliverable(1))
 
-    async def back_off(self, seconds: float) -> None:
-        self.slept.append(seconds)
-
-    async def sleep(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         self.now += seconds
         self.open_in_wait.append(sum(not session.closed for session in self.factory.sessions))
 
     async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
         if self.ends:
             return self.ends.pop(0)
-        assert marker.task is not None
-        self.plan.set(marker.task, Status.PASSED)
-        return COMPLETED
+        return await super().work(session, marker)
 
 
 async def test_without_waiting_the_run_ends_and_says_when_to_come_back(tmp_path: Path) -> None:
@@ -118,7 +104,7 @@ async def test_after_the_wait_the_same_deliverable_goes_on(tmp_path: Path) -> No
     bench = Bench(tmp_path, REFUSED)
     result = await bench.run.execute()
     assert result.exit_reason is ExitReason.ALL_PASSED
-    assert [m.task for m in bench.factory.markers] == ["D-001", "D-001"]
+    assert [m.task for m in bench.factory.markers] == ["D-001", "D-001", None]
 
 
 async def test_the_run_waits_until_the_reset_and_a_margin(tmp_path: Path) -> None:
@@ -148,7 +134,7 @@ async def test_a_session_that_was_refused_is_no_iteration_but_an_agent_session(
     assert (result.exit_reason, result.iterations, result.agent_sessions) == (
         ExitReason.ALL_PASSED,
         1,
-        2,
+        3,
     )
 
 
@@ -156,7 +142,7 @@ async def test_sessions_are_numbered_through_where_iterations_are_not(tmp_path: 
     bench = Bench(tmp_path, REFUSED)
     await bench.run.execute()
     started = [(e.number, e.iteration) for e in bench.events if isinstance(e, SessionStarted)]
-    assert started == [(1, 1), (2, 1)]
+    assert started == [(1, 1), (2, 1), (3, 1)]
 
 
 async def test_a_session_that_worked_before_the_limit_is_an_iteration(tmp_path: Path) -> None:
@@ -233,8 +219,8 @@ class Edited(Bench):
         super().__init__(folder, *ends)
         self.folder = folder
 
-    async def sleep(self, seconds: float) -> None:
-        await super().sleep(seconds)
+    async def wait(self, seconds: float) -> None:
+        await super().wait(seconds)
         (self.folder / "edited.txt").write_text(str(self.now), encoding="utf-8")
 
 
@@ -250,14 +236,15 @@ class Passing(Bench):
     """Its first session passes the last deliverable and then meets the limit."""
 
     async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
-        await super().work(session, marker)
-        return CUT_OFF
+        result = await super().work(session, marker)
+        return CUT_OFF if marker.task else result
 
 
-async def test_nothing_is_waited_for_when_all_has_passed(tmp_path: Path) -> None:
+async def test_what_passed_before_the_limit_is_not_worked_on_again(tmp_path: Path) -> None:
     bench = Passing(tmp_path)
     result = await bench.run.execute()
-    assert (result.exit_reason, bench.now) == (ExitReason.ALL_PASSED, NOW)
+    assert result.exit_reason is ExitReason.ALL_PASSED
+    assert bench.instructions() == ["coding D-001", "review"]
 
 
 class Endless(Bench):
@@ -267,7 +254,7 @@ class Endless(Bench):
         super().__init__(folder, *ends)
         self.in_wait = anyio.Event()
 
-    async def sleep(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         self.in_wait.set()
         await anyio.sleep_forever()
 

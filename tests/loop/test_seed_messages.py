@@ -8,8 +8,8 @@ from tests.loop.fakes import COMPLETED, deliverable
 from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.verification import VerificationTracker
 from runner.loop.events import ExitReason, SessionOutcome, SessionResult
+from runner.loop.syncing import SyncFlow
 from runner.loop.termination import Ending, Limits, Situation, evaluate
-from runner.loop.workflow import SyncWorkflow
 
 PASSED, BLOCKED, PENDING = Status.PASSED, Status.BLOCKED, Status.PENDING
 LIMITED = SessionResult(SessionOutcome.QUOTA_EXCEEDED, error="resets 6pm (UTC)")
@@ -31,7 +31,7 @@ def of_sync(situation: Situation, *, verified: int | None = None) -> Ending | No
     tracker.start(ids)
     for name in ids[:verified]:
         tracker.mark(name)
-    return evaluate(situation, SyncWorkflow(tracker).rules)
+    return evaluate(situation, SyncFlow(tracker).rules)
 
 
 INTERRUPTED = replace(standing(PENDING), interrupted=True)
@@ -70,7 +70,7 @@ def test_a_sync_goes_on_until_everything_is_verified(statuses: tuple[Status, ...
 
 @pytest.mark.parametrize("statuses", [(PASSED,), (BLOCKED,)])
 def test_the_first_session_of_a_sync_comes_before_any_goal(statuses: tuple[Status, ...]) -> None:
-    assert evaluate(standing(*statuses), SyncWorkflow(VerificationTracker()).rules) is None
+    assert evaluate(standing(*statuses), SyncFlow(VerificationTracker()).rules) is None
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,10 @@ def _calls(session: Session, project: Path) -> list[tuple[str, dict[str, Any]]]:
     return [(call.name, call.rendered(values)) for call in calls]
 
 
+def _sessions(instruction: Instruction) -> list[Session]:
+    return [session for session in demo_script().session if session.instruction is instruction]
+
+
 def _write(session: Session, project: Path) -> None:
     """Do what the session's Write and Edit calls do, as strictly as the agent's tools."""
     for name, given in _calls(session, project):
@@ -83,7 +87,7 @@ def test_every_example_in_the_readme_is_true(built: Path) -> None:
 
 
 def test_what_is_planned_is_what_the_spec_names_and_the_sessions_build() -> None:
-    planning, *coding = demo_script().session
+    planning, coding = demo_script().session[0], _sessions(Instruction.CODING)
     (plan,) = [given for name, given in _calls(planning, Path("/p")) if name.endswith("create")]
     planned = [deliverable["id"] for deliverable in plan["deliverables"]]
     assert planned == re.findall(r"^### (\S+):", demo_spec_text(), re.MULTILINE)
@@ -100,7 +104,7 @@ def test_every_planned_deliverable_has_criteria() -> None:
 
 
 def test_every_coding_session_runs_the_tests_before_it_says_passed() -> None:
-    for session in demo_script().session[1:]:
+    for session in _sessions(Instruction.CODING):
         calls = _calls(session, Path("/p"))
         tested = [
             i for i, (_, given) in enumerate(calls) if "unittest" in str(given.get("command"))
@@ -136,3 +140,13 @@ def test_a_commit_that_fails_does_no_harm() -> None:
         if any("git commit" in str(call.input) for call in turn.tools)
     ]
     assert after == [None, None, None]
+
+
+def test_every_phase_is_reviewed_once_after_the_tests_were_run() -> None:
+    plan = _calls(demo_script().session[0], Path("/p"))
+    (planned,) = [given["deliverables"] for name, given in plan if name.endswith("create")]
+    reviews = _sessions(Instruction.REVIEW)
+    assert [review.phase for review in reviews] == list(dict.fromkeys(d["phase"] for d in planned))
+    for review in reviews:
+        names = [name for name, _ in _calls(review, Path("/p"))]
+        assert names.index("Bash") < names.index("mcp__runner__submit_review")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeSDKClient, Message, RateLimitInfo
 
 _STDERR_LINES = 20
+_USAGE_SECONDS = 5.0
 _INTERRUPT_SECONDS = 1.0
 _LEAVE_SECONDS = 0.5
 _END_SECONDS = 2.0
@@ -88,6 +89,7 @@ class ClaudeSession:
         self._rate_limit: RateLimitInfo | None = None
         self._broken: str | None = None
         self._spent = SpentTokens()
+        self._billed_usd = 0.0
         self._refusals = Refusals()
         self._in_turn = False
         self._interrupted = False
@@ -105,9 +107,24 @@ class ClaudeSession:
             sink(StreamEnd())
         if self._in_turn:  # it ended without its own account of what it spent
             result = replace(result, cost_usd=self._spent.estimated_usd)
+        result = self._since_last(result)
         if self._interrupted and result.outcome is not SessionOutcome.COMPLETED:
             result = interrupted(result)
         return replace(result, duration_seconds=time.monotonic() - started)
+
+    def _since_last(self, result: SessionResult) -> SessionResult:
+        """Take off what an earlier prompt has cost: the agent counts over its whole life."""
+        spent, self._billed_usd = self._billed_usd, max(self._billed_usd, result.cost_usd)
+        return replace(result, cost_usd=max(result.cost_usd - spent, 0.0))
+
+    async def context_usage(self) -> int | None:
+        """See `AgentSession.context_usage`."""
+        usage = None
+        if not self._closed:
+            # A busy or dying agent may not answer; nothing depends on this one number.
+            with suppress(Exception), anyio.move_on_after(_USAGE_SECONDS):
+                usage = await self._client.get_context_usage()
+        return None if usage is None else round(usage["percentage"])
 
     async def interrupt(self) -> None:
         """See `AgentSession.interrupt`."""

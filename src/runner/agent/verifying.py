@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -252,7 +252,11 @@ def judge_verification(
 def verification_problem(
     command: str, project_dir: str | Path, settings: PolicySettings | None = None
 ) -> str | None:
-    """Return why a verification command would not be run, None when it would."""
+    """Return why a planned verification command would not be run, None when it would.
+
+    What the work is still to make may be missing; before it is run a command is judged again.
+    """
+    settings = replace(settings or PolicySettings(), planned=True)
     decision = judge_verification(command, project_dir, settings)
     return None if decision.allowed else decision.reason
 

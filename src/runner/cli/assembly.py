@@ -5,44 +5,44 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
 from runner import __version__
 from runner.agent.containment.probe import Request, contained
 from runner.agent.containment.status import Caution, Containment
-from runner.agent.containment.watch import ReadOnlyWatch, read_only_environment
+from runner.agent.containment.watch import read_only_environment
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent, sweep_launchers
+from runner.autonomy.models import Limits as ControlPlaneLimits
+from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
+from runner.cli.parts import parts_of_run, parts_of_sync
 from runner.cli.signals import stop_on_signal
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
-from runner.deliverables.tools import DeliverableTools, StatusChange
-from runner.deliverables.verification import VerificationTracker
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.errors import RunnerError
-from runner.loop.events import (
-    DeliverablesPlanned,
-    Notice,
-    RunResult,
-    RunStarted,
-    StatusChanged,
-)
+from runner.loop.events import Notice, RunResult, RunStarted
 from runner.loop.ports import RunSink
-from runner.loop.run import Run, RunSettings
+from runner.loop.run import Run
 from runner.loop.run_lock import run_lock
+from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.spending import SpendBook, Spending, spec_budget
 from runner.loop.termination import Limits
 from runner.loop.waiting import WaitPolicy
-from runner.loop.workflow import RunWorkflow, SyncWorkflow
 from runner.marker import Instruction
 from runner.security.decision import Decision
 from runner.security.tools import judge_tool
+
+if TYPE_CHECKING:
+    from runner.errors import RunnerError
+
+CONTEXT_THRESHOLD_PCT = ControlPlaneLimits().context_threshold_pct
+"""Where a session's context counts as full, for the control plane and for --reuse-session."""
 
 Command = Literal["run", "sync"]
 
@@ -138,9 +138,11 @@ async def _run(job: Job, sink: RunSink, agent: Path, containment: Containment) -
 
 
 def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) -> Run:
-    repository = StatusRepository(status_path(job.project_dir))
     config = load_agent_file(job.project_dir)
     settings = config.policy(allow_destructive=job.options.allow_destructive)
+    failures: list[RunnerError] = []
+    parts_of = parts_of_sync if job.command == "sync" else parts_of_run
+    parts = parts_of(job.project_dir, job.options, containment, settings, sink)
 
     def judge(
         instruction: Instruction, offered: frozenset[str], name: str, tool_input: dict[str, Any]
@@ -154,66 +156,35 @@ def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) ->
             offered=offered,
         )
 
-    failures: list[RunnerError] = []
-    tracker = VerificationTracker() if job.command == "sync" else None
-
-    def make_tools(_instruction: Instruction) -> DeliverableTools:
-        return DeliverableTools(
-            repository,
-            on_change=lambda change: sink(_status_changed(change)),
-            on_create=lambda ids: sink(DeliverablesPlanned(ids)),
-            tracker=tracker,
-        )
-
-    return Run(
-        _run_settings(job),
-        deliverables=repository,
-        factory=ClaudeAgentFactory(
-            AgentSettings(
-                job.project_dir,
-                agent,
-                _agent_environment(job),
-                permission_rules=config.permission_rules,
-                mcp_servers=config.mcpServers,
-                extra_tools=config.extra_tools,
-                sandbox=containment.sdk_settings,
-            ),
-            judge=judge,
-            make_tools=make_tools,
-            wrap=containment.wrap,
-            on_failure=failures.append,
+    factory = ClaudeAgentFactory(
+        AgentSettings(
+            job.project_dir,
+            agent,
+            _agent_environment(job),
+            permission_rules=config.permission_rules,
+            mcp_servers=config.mcpServers,
+            extra_tools=config.extra_tools,
+            sandbox=containment.sdk_settings,
         ),
+        judge=judge,
+        make_tools=parts.make_tools,
+        wrap=containment.wrap,
+        on_failure=failures.append,
+    )
+    around = Surroundings(
+        deliverables=parts.deliverables,
+        factory=factory,
         instruction_text=lambda instruction: instruction_text(job.project_dir, instruction),
         sink=sink,
-        workflow=RunWorkflow() if tracker is None else SyncWorkflow(tracker),
-        after_session=_after_session(job, containment, failures),
+        guards=(*parts.guards, ToolFailures(failures)),
     )
+    return Run(_run_settings(job), around, parts.flow)
 
 
 def _agent_environment(job: Job) -> dict[str, str]:
     if job.command == "run":
         return dict(job.agent_environment)
     return {**read_only_environment(os.environ.get("PYTEST_ADDOPTS")), **job.agent_environment}
-
-
-def _after_session(
-    job: Job, containment: Containment, failures: Sequence[RunnerError]
-) -> Callable[[], None]:
-    """Return what is done when a session is over.
-
-    Args:
-        failures: what the injected tools could not do; the first one ends the run, since
-            further sessions would be paid for and their work not recorded.
-    """
-    watch = ReadOnlyWatch(job.project_dir, containment) if job.command == "sync" else None
-
-    def after_session() -> None:
-        if watch is not None:
-            watch.after_session()
-        if failures:
-            raise failures[0]
-
-    return after_session
 
 
 def _run_settings(job: Job) -> RunSettings:
@@ -223,6 +194,7 @@ def _run_settings(job: Job) -> RunSettings:
         spec_id=derive_spec_id(job.project_dir),
         model=options.model,
         plan_model=options.plan_model,
+        review_model=options.review_model,
         limits=Limits(
             options.max_iterations,
             options.max_retries,
@@ -232,6 +204,7 @@ def _run_settings(job: Job) -> RunSettings:
         thinking_tokens=options.thinking_tokens,
         max_session_cost_usd=options.max_session_cost_usd,
         session_timeout_seconds=options.session_timeout_minutes * 60,
+        reuse_below_pct=CONTEXT_THRESHOLD_PCT if options.reuse_session else None,
         quota=WaitPolicy(options.wait_for_quota, options.max_wait_hours * 3600),
     )
 
@@ -243,6 +216,12 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
     if options.max_iterations is not None:
         facts.append(("Max iterations", str(options.max_iterations)))
     facts += [("Plan model", options.plan_model), ("Model", options.model)]
+    if options.review_model not in (None, options.plan_model):
+        facts.append(("Review model", str(options.review_model)))
+    if not options.gates:
+        facts.append(("Gates", "off; phases are not reviewed"))
+    elif options.gate_policy is not None:
+        facts.append(("Gate policy", options.gate_policy))
     if options.thinking_tokens is not None:
         facts.append(("Thinking", f"{options.thinking_tokens} tokens"))
     if options.max_cost_usd is not None:
@@ -253,7 +232,3 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
     if options.wait_for_quota:
         facts.append(("Wait for quota", f"up to {options.max_wait_hours:g} h"))
     return (*facts, *job.facts)
-
-
-def _status_changed(change: StatusChange) -> StatusChanged:
-    return StatusChanged(change.deliverable_id, change.new.value, change.description)

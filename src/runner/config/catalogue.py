@@ -49,6 +49,15 @@ def _minutes(minutes: float) -> str | None:
     return f"Session timeout must be a positive number of minutes, got {minutes:g}"
 
 
+def _positive(label: str) -> Callable[[int | None], str | None]:
+    def check(count: int | None) -> str | None:
+        if count is None or count > 0:
+            return None
+        return f"{label} must be positive, got {count}"
+
+    return check
+
+
 def _hours(hours: float) -> str | None:
     if 0 < hours < float("inf"):
         return None
@@ -91,6 +100,14 @@ PLAN_MODEL = Option[str](
     "Model for planning.",
     short="-P",
     check=_model("Plan model"),
+)
+REVIEW_MODEL = Option[str | None](
+    "review-model",
+    kinds.TEXT,
+    None,
+    "Model for reviews.",
+    default_shown="the plan model",
+    check=lambda name: None if name is None else _model("Review model")(name),
 )
 THINKING = Option[int | None](
     "thinking",
@@ -182,6 +199,49 @@ MAX_WAIT = Option[float](
     default_shown="24",
     check=_hours,
 )
+POSTURE = Option[str | None](
+    "posture",
+    kinds.choice("unattended", "supervised", "debug"),
+    None,
+    "How much the run may do without a person; sets the defaults of the gates.",
+    default_shown="supervised; unattended in CI and without a terminal",
+    in_file=False,
+)
+GATE_POLICY = Option[str | None](
+    "gate-policy",
+    kinds.choice("strict", "lenient", "manual"),
+    None,
+    "Which verdict of a review closes a phase: pass; pass or warn; what a person says.",
+    default_shown="the posture's; strict",
+)
+NO_GATES = Option[bool](
+    "no-gates", kinds.FLAG, False, "Do not have phases reviewed; they are verified only."
+)
+ONE_PHASE = Option[bool](
+    "one-phase", kinds.FLAG, False, "End where the phase at work is complete (exit code 0)."
+)
+MAX_CONSECUTIVE_ERRORS = Option[int | None](
+    "max-consecutive-errors",
+    kinds.INTEGER,
+    None,
+    "How many steps in a row may fail before a person is needed (exit code 3).",
+    default_shown="the posture's; 3",
+    check=_positive("Max consecutive errors"),
+)
+MAX_REVIEW_CYCLES = Option[int | None](
+    "max-review-cycles",
+    kinds.INTEGER,
+    None,
+    "How often one phase is reviewed before a person is needed (exit code 3).",
+    default_shown="the posture's; 3",
+    check=_positive("Max review cycles"),
+)
+REUSE_SESSION = Option[bool](
+    "reuse-session",
+    kinds.FLAG,
+    False,
+    "Let an agent session go on with the next deliverable while its context has room.",
+)
 COMMIT = Option[bool]("commit", kinds.FLAG, False, "Commit status.json and the note at the end.")
 
 COMMON_OPTIONS: tuple[Option[Any], ...] = (
@@ -190,6 +250,7 @@ COMMON_OPTIONS: tuple[Option[Any], ...] = (
     MAX_RETRIES,
     MODEL,
     PLAN_MODEL,
+    REVIEW_MODEL,
     THINKING,
     MAX_COST,
     MAX_SESSION_COST,
@@ -199,6 +260,7 @@ COMMON_OPTIONS: tuple[Option[Any], ...] = (
     OUTPUT_FORMAT,
     QUIET,
     DEBUG,
+    POSTURE,
     REPLAY,
 )
 """What `runner run` and `runner sync` share."""
@@ -208,11 +270,17 @@ RUN_OPTIONS: tuple[Option[Any], ...] = (
     NO_SANDBOX,
     SANDBOX_NETWORK,
     ALLOW_DESTRUCTIVE,
+    GATE_POLICY,
+    NO_GATES,
+    ONE_PHASE,
+    MAX_CONSECUTIVE_ERRORS,
+    MAX_REVIEW_CYCLES,
+    REUSE_SESSION,
 )
 """The options of `runner run`, in the order of its help."""
 
 SYNC_OPTIONS: tuple[Option[Any], ...] = (*COMMON_OPTIONS, COMMIT)
 """The options of `runner sync`, in the order of its help."""
 
-ALL_OPTIONS: tuple[Option[Any], ...] = (*RUN_OPTIONS, COMMIT)
-"""Each option of any command, once: what `.runner/runner.toml` may hold."""
+ALL_OPTIONS: tuple[Option[Any], ...] = (*(o for o in RUN_OPTIONS if o is not POSTURE), COMMIT)
+"""Each option of any command, once, but for the posture: runner.toml has a table for that."""

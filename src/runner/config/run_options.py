@@ -27,6 +27,14 @@ class RunOptions:
         session_timeout_minutes: bounds one agent session.
         wait_for_quota: whether usage limits are waited for.
         max_wait_hours: the longest wait for one usage limit.
+        review_model: the plan model where None.
+        posture: sets the defaults of the control plane; None for what the surroundings say.
+        gate_policy: what a verdict means; None for the posture's.
+        gates: whether phases are reviewed at all.
+        one_phase: whether to end where a phase does.
+        max_consecutive_errors: failed steps in a row; None for the posture's.
+        max_review_cycles: reviews of one phase; None for the posture's.
+        reuse_session: whether an agent session goes on with the next step while it has room.
     """
 
     max_iterations: int | None = catalogue.MAX_ITERATIONS.default
@@ -41,6 +49,14 @@ class RunOptions:
     wait_for_quota: bool = catalogue.WAIT_FOR_QUOTA.default
     max_wait_hours: float = catalogue.MAX_WAIT.default
     allow_destructive: bool = catalogue.ALLOW_DESTRUCTIVE.default
+    review_model: str | None = catalogue.REVIEW_MODEL.default
+    posture: str | None = catalogue.POSTURE.default
+    gate_policy: str | None = catalogue.GATE_POLICY.default
+    gates: bool = True
+    one_phase: bool = catalogue.ONE_PHASE.default
+    max_consecutive_errors: int | None = catalogue.MAX_CONSECUTIVE_ERRORS.default
+    max_review_cycles: int | None = catalogue.MAX_REVIEW_CYCLES.default
+    reuse_session: bool = catalogue.REUSE_SESSION.default
     sandbox: bool = True
     sandbox_network: bool = True
 
@@ -64,6 +80,14 @@ class RunOptions:
             wait_for_quota=chosen[catalogue.WAIT_FOR_QUOTA],
             max_wait_hours=chosen[catalogue.MAX_WAIT],
             allow_destructive=chosen.get(catalogue.ALLOW_DESTRUCTIVE),
+            review_model=chosen[catalogue.REVIEW_MODEL],
+            posture=chosen[catalogue.POSTURE],
+            gate_policy=chosen.get(catalogue.GATE_POLICY),
+            gates=not chosen.get(catalogue.NO_GATES),
+            one_phase=chosen.get(catalogue.ONE_PHASE),
+            max_consecutive_errors=chosen.get(catalogue.MAX_CONSECUTIVE_ERRORS),
+            max_review_cycles=chosen.get(catalogue.MAX_REVIEW_CYCLES),
+            reuse_session=chosen.get(catalogue.REUSE_SESSION),
             sandbox=not chosen.get(catalogue.NO_SANDBOX) if sandbox is None else sandbox,
             sandbox_network=chosen.get(catalogue.SANDBOX_NETWORK) == "open",
         )

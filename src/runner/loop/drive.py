@@ -1,7 +1,5 @@
 """Drive one agent session under a time limit, and stop it in order when asked to."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import anyio
@@ -25,7 +23,12 @@ class Drive:
         self._stop = anyio.Event()
         self._scope: anyio.CancelScope | None = None
         self._in_session = False
+        self._session: AgentSession | None = None
         self._timed_out = False
+
+    async def context_usage(self) -> int | None:
+        """Return how full the running session's context is, in percent, None without one."""
+        return None if self._session is None else await self._session.context_usage()
 
     def stop(self) -> None:
         """End what runs inside `scope`: a session in order, a wait at once."""
@@ -33,21 +36,34 @@ class Drive:
         if self._scope is not None and not self._in_session:
             self._scope.cancel()
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Everything that `stop` ends."""
-        with anyio.CancelScope() as self._scope:
-            yield
-        self._scope = None
+    def scope(self) -> anyio.CancelScope:
+        """Return what is to be entered around everything that `stop` ends."""
+        self._scope = anyio.CancelScope()
+        return self._scope
 
     async def run(
-        self, session: AgentSession, prompt: str, *, task_id: str | None, sink: RunSink
+        self,
+        session: AgentSession,
+        prompt: str,
+        *,
+        task_id: str | None,
+        sink: RunSink,
+        keep: bool = False,
     ) -> SessionResult:
         """Run the session to its result and close it.
 
         A session that was stopped or took too long has outcome INTERRUPTED or TIMED_OUT.
+
+        Args:
+            session: a connected one.
+            prompt: the text.
+            task_id: the deliverable it is bound to, None for none.
+            sink: is told what happens.
+            keep: whether it stays open when it has completed.
         """
+        kept = False
         self._in_session = True
+        self._session = session
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._interrupt_in_time, session)
@@ -57,9 +73,13 @@ class Drive:
                 stopped = self._stop.is_set()
                 timed_out = self._timed_out
                 tasks.cancel_scope.cancel()
+            completed = result.outcome is SessionOutcome.COMPLETED
+            kept = keep and completed and not (stopped or timed_out)
         finally:
             self._in_session = False
-            await session.close()
+            self._session = None
+            if not kept:
+                await session.close()
         return self._judged(result, stopped=stopped, timed_out=timed_out)
 
     async def _interrupt_in_time(self, session: AgentSession) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from runner.deliverables.model import StatusFile
 from runner.loop.events import RunEvent, SessionResult, StreamEvent
 from runner.marker import Instruction
 
@@ -29,6 +30,32 @@ class SessionPlan:
     max_cost_usd: float | None = None
 
 
+class Deliverables(Protocol):
+    """What the loop reads of the deliverables."""
+
+    def load(self) -> StatusFile | None: ...
+
+
+class ControlPlane(Protocol):
+    """The control plane's one entrance."""
+
+    def call(self, group: str, command: str, **params: Any) -> dict[str, Any]:
+        """Run a command and return its envelope (CONTRACT §6)."""
+        ...
+
+
+class SessionGuard(Protocol):
+    """Looks after agent sessions from outside. What it raises ends the run."""
+
+    def before(self, instruction: Instruction) -> None:
+        """Note what must still hold when the session is over; it is not connected yet."""
+        ...
+
+    def after(self, instruction: Instruction) -> None:
+        """Look at what the session did; its process is gone."""
+        ...
+
+
 class AgentSession(Protocol):
     """One connected agent with a fresh context. Runs one prompt, then is closed."""
 
@@ -43,6 +70,10 @@ class AgentSession(Protocol):
             task_id: the only deliverable whose status this session may set, or None.
             sink: receives the stream events as they happen.
         """
+        ...
+
+    async def context_usage(self) -> int | None:
+        """Return how full the agent's context is, in percent; None when it can't be told."""
         ...
 
     async def interrupt(self) -> None:

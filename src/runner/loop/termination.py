@@ -4,7 +4,7 @@ The rules are pure. The first that answers ends the run; the order is the seed's
 with the conditions it does not know put where they can't hide a more important one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runner.deliverables.model import StatusFile
@@ -75,14 +75,23 @@ class Ending:
     hint: str | None = None
 
 
+class RunEndedError(Exception):
+    """There is a reason to end the run; raised before a session that would be paid for."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending.message)
+        self.ending = ending
+
+
 Rule = Callable[[Situation], Ending | None]
 
 
-def evaluate(situation: Situation, rules: "tuple[Rule, ...] | None" = None) -> Ending | None:
+def evaluate(situation: Situation, rules: Sequence[Rule] | None = None) -> Ending | None:
     """Return why the run ends here, or None when it goes on.
 
     Args:
-        rules: the most important first; those of `run` when left out.
+        situation: where the run stands.
+        rules: the most important first; all of them when left out.
     """
     return next((ending for rule in rules or RULES if (ending := rule(situation))), None)
 
@@ -256,3 +265,13 @@ RULES: tuple[Rule, ...] = (
     max_retries_exceeded,
     stalled,
 )
+"""All of them, by priority."""
+
+PLAN_RULES: tuple[Rule, ...] = (all_passed, all_blocked, nothing_active, nothing_runnable)
+"""What the deliverables alone decide. In a run it is the control plane that asks for them."""
+
+SESSION_RULES: tuple[Rule, ...] = tuple(r for r in RULES if r not in (*PLAN_RULES, stalled))
+"""Of `run`, before each session that counts; stalls are steps that fail there."""
+
+REVIEW_RULES: tuple[Rule, ...] = tuple(r for r in SESSION_RULES if r is not max_iterations)
+"""Of `run`, before each session that is no iteration."""

@@ -199,7 +199,7 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
     usual = (
         first in ("src", "app", "tests", "scripts", "tools", "backend", "server") and "." in name
     )
-    if not (exists or usual):
+    if not (exists or usual or call.context.settings.planned):
         raise call.refuse(f"the module {name} is neither a known tool nor part of the project.")
     if call.context.mode == "sync" and not is_checking_script(path):
         raise call.refuse(f"{name} may change files, and this session is read-only.")

@@ -1,0 +1,167 @@
+"""What `run` and `sync` are each put together from."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.agent.containment.status import Containment
+from runner.agent.verifying import verification_problem
+from runner.autonomy.assembly import open_control_plane
+from runner.autonomy.service import ControlPlane
+from runner.cli.guards import ReadOnlyReviews, ReadOnlyRun
+from runner.cli.judging import checkpoints_of, judges_of
+from runner.cli.presenter.output import Output
+from runner.cli.starting import start_parameters
+from runner.config.run_options import RunOptions
+from runner.deliverables.repository import StatusRepository
+from runner.deliverables.review import ReviewVerdict
+from runner.deliverables.tools import DeliverableTools, StatusChange
+from runner.deliverables.verification import VerificationTracker
+from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.loop.claims import ClaimedDeliverables
+from runner.loop.drift import SpecText
+from runner.loop.events import DeliverablesPlanned, StatusChanged
+from runner.loop.flow import Flow
+from runner.loop.plane import Plane
+from runner.loop.ports import Deliverables, RunSink, SessionGuard
+from runner.loop.stepping import SteppedFlow, StepSettings
+from runner.loop.syncing import SyncFlow
+from runner.loop.takeover import TakeOver
+from runner.marker import Instruction
+from runner.security.settings import PolicySettings
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What differs between the commands.
+
+    Attributes:
+        make_tools: returns fresh tools for one session.
+    """
+
+    flow: Flow
+    deliverables: Deliverables
+    make_tools: Callable[[Instruction], DeliverableTools]
+    guards: Sequence[SessionGuard]
+
+
+class ToolBench:
+    """Makes the tools of sessions, and knows what the last review submitted.
+
+    Args:
+        make: returns fresh tools.
+    """
+
+    def __init__(self, make: Callable[[], DeliverableTools]) -> None:
+        self._make = make
+        self._reviewing: DeliverableTools | None = None
+
+    def make(self, instruction: Instruction) -> DeliverableTools:
+        """Return fresh tools for a session."""
+        tools = self._make()
+        if instruction is Instruction.REVIEW:
+            self._reviewing = tools
+        return tools
+
+    def take_verdict(self) -> ReviewVerdict | None:
+        """Return what the last review session submitted, once."""
+        tools, self._reviewing = self._reviewing, None
+        return None if tools is None else tools.review
+
+
+def parts_of_sync(
+    project: Path,
+    options: RunOptions,
+    containment: Containment,
+    policy: PolicySettings,
+    sink: RunSink,
+) -> Parts:
+    """Return the parts of a sync."""
+    repository = StatusRepository(status_path(project))
+    tracker = VerificationTracker()
+    take_over = TakeOver(
+        project,
+        deliverables=repository,
+        # The rebase that follows a sync is the program's own, whoever may ask for one.
+        control_plane=open_plane(project, options.posture).program,
+        tracker=tracker,
+        sink=sink,
+    )
+    return Parts(
+        SyncFlow(tracker, take_over),
+        repository,
+        lambda _: DeliverableTools(
+            repository,
+            on_change=lambda change: sink(_status_changed(change)),
+            on_create=lambda ids: sink(DeliverablesPlanned(ids)),
+            tracker=tracker,
+            command_problem=lambda command: verification_problem(command, project, policy),
+        ),
+        (ReadOnlyRun(project, containment),),
+    )
+
+
+def parts_of_run(
+    project: Path,
+    options: RunOptions,
+    containment: Containment,
+    policy: PolicySettings,
+    sink: RunSink,
+) -> Parts:
+    """Return the parts of a run."""
+    claims = ClaimedDeliverables(status_path(project))
+    tools = ToolBench(
+        # People are told of a status when it is accepted, not when an agent says so.
+        lambda: DeliverableTools(
+            claims,
+            on_create=lambda ids: sink(DeliverablesPlanned(ids)),
+            command_problem=lambda command: verification_problem(command, project, policy),
+        )
+    )
+    plane = open_plane(project, options.posture)
+    flow = SteppedFlow(
+        StepSettings(_spec_id(project, claims), start_parameters(options), options.one_phase),
+        plane=Plane(plane, sink, own=plane.program),
+        claims=claims,
+        judges=lambda session_id: judges_of(
+            project,
+            session_id,
+            containment=containment,
+            policy=policy,
+            deliverables=claims,
+            take_verdict=tools.take_verdict,
+        ),
+        checkpoints=lambda session_id: checkpoints_of(project, session_id, sink),
+        spec_text=SpecText(project),
+        sink=sink,
+    )
+    return Parts(flow, claims, tools.make, (ReadOnlyReviews(project),))
+
+
+def open_plane(project: Path, posture: str | None) -> ControlPlane:
+    """Return the control plane of the project.
+
+    Args:
+        posture: what the options say; None for what configuration and surroundings say.
+
+    Raises:
+        ConfigError: runner.toml is wrong, or a posture or feature flag does not exist.
+    """
+    return open_control_plane(
+        project,
+        surface="loop",
+        environ=os.environ,
+        interactive=Output(sys.stdout).is_terminal(),
+        posture=posture,
+    )
+
+
+def _spec_id(project: Path, deliverables: Deliverables) -> str:
+    file = deliverables.load()
+    return file.spec_id if file is not None else derive_spec_id(project)
+
+
+def _status_changed(change: StatusChange) -> StatusChanged:
+    return StatusChanged(change.deliverable_id, change.new.value, change.description)

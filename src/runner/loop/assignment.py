@@ -1,0 +1,24 @@
+"""What an agent session is asked to do."""
+
+from dataclasses import dataclass
+
+from runner.deliverables.model import Deliverable
+from runner.marker import Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What the next agent session is asked to do.
+
+    Attributes:
+        deliverable: the one it is bound to, None when it is not bound.
+        briefing: what else its prompt has to say.
+        phase_id: the phase it works in; that of the deliverable where None.
+        step_id: the step it belongs to, None outside of steps.
+    """
+
+    instruction: Instruction
+    deliverable: Deliverable | None = None
+    briefing: str | None = None
+    phase_id: str | None = None
+    step_id: str | None = None

@@ -1,0 +1,61 @@
+"""What the agent says of its deliverable, until the control plane has it.
+
+A status is the control plane's to write (DESIGN §4): `set_status` only leaves the agent's word
+here, the loop reports it with the proof it holds, and the last word before that counts. So an
+agent may change its mind as often as it likes, and `status.json` never says what was not accepted.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from runner.deliverables.model import Status, StatusFile
+from runner.deliverables.repository import StatusRepository
+
+
+class ClaimedDeliverables(StatusRepository):
+    """The deliverables as the agent of a step sees them: as they are, with its own word over it.
+
+    Outside of a step it is the repository itself, so that planning writes as ever.
+    """
+
+    _task_id: str | None = None
+    _word: Status = Status.PENDING
+
+    def bind(self, task_id: str | None) -> None:
+        """Take words for this deliverable alone; None for none at all.
+
+        It starts as pending: what a file says of it was not accepted. A word that was left in
+        the same step before stays.
+        """
+        if task_id != self._task_id:
+            self._task_id, self._word = task_id, Status.PENDING
+
+    @property
+    def word(self) -> Status:
+        """What the agent last said of the bound deliverable."""
+        return self._word
+
+    def accepted(self) -> StatusFile | None:
+        """Return what the file says, without the agent's word."""
+        return super().load()
+
+    def load(self) -> StatusFile | None:
+        """See `StatusRepository.load`."""
+        file = super().load()
+        return None if file is None else self._seen(file)
+
+    def update(self, change: Callable[[StatusFile], StatusFile]) -> StatusFile:
+        """See `StatusRepository.update`; in a step nothing is written."""
+        if self._task_id is None:
+            return super().update(change)
+        after = change(self.load() or StatusFile(self._derived_spec_id()))
+        found = after.find(self._task_id)
+        if found is not None:
+            self._word = found.status
+        return after
+
+    def _seen(self, file: StatusFile) -> StatusFile:
+        deliverables = tuple(
+            replace(d, status=self._word) if d.id == self._task_id else d for d in file.deliverables
+        )
+        return replace(file, deliverables=deliverables)

@@ -1,0 +1,121 @@
+"""From what the control plane says to how a run ends (CONTRACT §2, §3)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runner.autonomy.codes import ErrorCode
+from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
+from runner.deliverables.model import StatusFile
+from runner.loop.events import ExitReason
+from runner.loop.plane import PlaneRefusedError
+from runner.loop.termination import PLAN_RULES, Ending, Limits, Situation, evaluate
+
+CHANGED_SPEC = Ending(
+    ExitReason.BLOCKED_RUNTIME,
+    "SPEC.md has changed since the deliverables were planned from it",
+    "`runner sync` takes the changes over and keeps what is done; `runner run` then goes on.",
+)
+
+_PHASE_COMPLETE = "`runner run` goes on with the next phase."
+_GOES_ON = "`runner run` goes on from here."
+
+
+def plan_ending(file: StatusFile | None) -> Ending | None:
+    """Return the ending that the deliverables alone decide, None when there is work."""
+    return evaluate(Situation(Limits(), file=file), PLAN_RULES)
+
+
+def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bool) -> Ending:
+    """Return how a run ends whose session gives no further step.
+
+    Args:
+        answer: of the control plane.
+        file: the deliverables.
+        stalled: whether the last steps failed because agents changed nothing.
+    """
+    status = answer["status"]
+    if status == SessionStatus.COMPLETED:
+        return Ending(ExitReason.ALL_PASSED, "All achievable deliverables passed")
+    if status == SessionStatus.FAILED:
+        return _failed(answer)
+    if status == SessionStatus.ENDED:
+        return Ending(
+            ExitReason.PAUSED,
+            "The autonomous session was ended from outside",
+            "`runner run` starts a new one; what has passed stays passed.",
+        )
+    return _paused(answer, file, stalled=stalled)
+
+
+def refusal_ending(refusal: PlaneRefusedError) -> Ending:
+    """Return how a run ends whose request was refused."""
+    blocked = refusal.data.get("loop_signal") == LoopSignal.BLOCKED_RUNTIME
+    if refusal.code == ErrorCode.SPEC_REBASE_REQUIRED:
+        return structure_changed(None)
+    reason = ExitReason.BLOCKED_RUNTIME if blocked else ExitReason.ERROR
+    return Ending(reason, f"{refusal.message} ({refusal.code})", refusal.hint)
+
+
+def structure_changed(drift: Mapping[str, Any] | None) -> Ending:
+    """Return the ending of a run whose plan was edited by somebody else."""
+    edited = [f"{kind.replace('_', ' ')}: {_listed(names)}" for kind, names in (drift or {}).items()
+              if names]  # fmt: skip
+    return Ending(
+        ExitReason.BLOCKED_RUNTIME,
+        "The structure of .runner/status.json has changed since the session began"
+        + (f" ({'; '.join(edited)})" if edited else ""),
+        "`runner sync` checks it against SPEC.md and goes on from it; to take it over as it is: "
+        "runner session rebase.",
+    )
+
+
+def _listed(names: object) -> str:
+    return ", ".join(map(str, names)) if isinstance(names, list | tuple) else str(names)
+
+
+def _failed(answer: Mapping[str, Any]) -> Ending:
+    details = answer.get("details") or {}
+    if answer["failure_reason"] == FailureReason.SPEC_STRUCTURE_CHANGED:
+        return structure_changed(details.get("spec_drift"))
+    said = (
+        details.get("message") or f"The autonomous session has failed: {answer['failure_reason']}"
+    )
+    return Ending(ExitReason.FAILED, said, _advice(answer))
+
+
+def _paused(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bool) -> Ending:
+    reason, step = answer["pause_reason"], answer.get("next_step") or {}
+    said = step.get("message") or f"The autonomous session is paused: {reason}"
+    if reason == PauseReason.PHASE_COMPLETE:
+        return Ending(ExitReason.PHASE_COMPLETE, said.partition(" Resume")[0], _PHASE_COMPLETE)
+    ack = answer.get("pending_manual_gate_ack")
+    if reason == PauseReason.GATE_REVIEW_REQUIRED and ack:
+        said = (
+            f"The review of {ack['phase_id']} says {ack['verdict']}; a person must acknowledge it."
+        )
+    if reason == PauseReason.BLOCKED:
+        found = plan_ending(file)
+        if found is not None and found.reason is ExitReason.ALL_BLOCKED:
+            return found
+        return Ending(ExitReason.ALL_BLOCKED, said, _advice(answer))
+    if reason == PauseReason.ERROR_THRESHOLD and stalled:
+        return Ending(
+            ExitReason.STALLED,
+            f"{said} {_last_error(answer)}".strip(),
+            "A clearer SPEC.md, a missing tool or a denied command is the usual cause; "
+            f"`runner run --debug` shows what the agent tries. {_GOES_ON}",
+        )
+    return Ending(ExitReason.PAUSED, said, _advice(answer))
+
+
+def _last_error(answer: Mapping[str, Any]) -> str:
+    return str((answer.get("details") or {}).get("last_error") or "")
+
+
+def _advice(answer: Mapping[str, Any]) -> str:
+    """Return what can be done: what only a person may decide with its command, else go on."""
+    actions = answer.get("recommended_actions") or ()
+    decisive = [a for a in actions if a["action"] not in ("resume", "inspect") and a.get("command")]
+    told = [f"{action['description']} {action['command']}" for action in decisive]
+    looks = [a["description"] for a in actions if a["action"] == "inspect"]
+    return " ".join([*looks, *told] if decisive else [*looks, f"Then {_GOES_ON}"])

@@ -1,0 +1,76 @@
+"""The control plane as the loop calls it: one request at a time, off the event loop."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import anyio
+
+from runner.errors import RunnerError
+from runner.loop.events import Notice
+from runner.loop.ports import ControlPlane, RunSink
+
+
+class PlaneRefusedError(RunnerError):
+    """The control plane refused a request, and nothing was changed.
+
+    Attributes:
+        code: the `error_code` of CONTRACT §6.
+        data: what the refusal says for programs.
+    """
+
+    def __init__(self, message: str, data: Mapping[str, Any]) -> None:
+        super().__init__(message, hint=data.get("remediation"))
+        self.code = str(data.get("error_code"))
+        self.data = dict(data)
+
+
+class Plane:
+    """Sends requests to the control plane of one workspace.
+
+    Args:
+        sink: is told each warning of an answer, once.
+        own: the same control plane for what the program itself decides, whatever role the run has;
+            `control_plane` where None.
+    """
+
+    def __init__(
+        self, control_plane: ControlPlane, sink: RunSink, *, own: ControlPlane | None = None
+    ) -> None:
+        self._control_plane = control_plane
+        self._own = own or control_plane
+        self._sink = sink
+        self._lock = anyio.Lock()
+        self._warned: set[str] = set()
+
+    async def ask(self, group: str, command: str, **params: Any) -> dict[str, Any]:
+        """Run a command and return its data. A request that was begun is always finished.
+
+        Raises:
+            PlaneRefusedError: it was refused.
+        """
+        return await self._ask(self._control_plane, group, command, params)
+
+    async def record_review(self, **params: Any) -> dict[str, Any]:
+        """Record the verdict of a review that this run has just made; return its evidence.
+
+        No role may bring verdicts from outside under `unattended`; this one is our own.
+
+        Raises:
+            PlaneRefusedError: it was refused.
+        """
+        return await self._ask(self._own, "review", "gate", params)
+
+    async def _ask(
+        self, plane: ControlPlane, group: str, command: str, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        async with self._lock:
+            envelope = await anyio.to_thread.run_sync(partial(plane.call, group, command, **params))
+        data: dict[str, Any] = envelope["data"]
+        if not envelope["success"]:
+            raise PlaneRefusedError(str(envelope["error"]), data)
+        for warning in envelope["meta"].get("warnings", ()):
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self._sink(Notice("warning", warning))
+        return data

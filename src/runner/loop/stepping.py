@@ -1,0 +1,296 @@
+"""`runner run`: plan the spec, then step, execute, report, until the control plane ends it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from runner.autonomy.codes import ErrorCode
+from runner.autonomy.enums import LoopSignal, PauseReason, SessionStatus, StepType
+from runner.deliverables.model import Status
+from runner.loop.assignment import Assignment
+from runner.loop.claims import ClaimedDeliverables
+from runner.loop.drift import SpecText
+from runner.loop.endings import CHANGED_SPEC, ending_of, plan_ending, refusal_ending
+from runner.loop.events import Notice, SessionOutcome
+from runner.loop.heartbeat import INTERVAL_SECONDS, Heartbeats
+from runner.loop.opening import (
+    Opened,
+    find_session,
+    last_session,
+    open_session,
+    renew,
+    resume,
+)
+from runner.loop.plane import Plane, PlaneRefusedError
+from runner.loop.planning import planned
+from runner.loop.ports import Checkpoints, RunSink
+from runner.loop.sessions import Sessions
+from runner.loop.steps import EXECUTORS
+from runner.loop.steps.context import Judges, StepContext
+from runner.loop.steps.implement import announce
+from runner.loop.steps.step import Outcome, Step
+from runner.loop.termination import SESSION_RULES, Ending, RunEndedError
+from runner.marker import Instruction
+
+_OWN_RESTS = frozenset(
+    {PauseReason.HEARTBEAT_STALE, PauseReason.STEP_STALE, PauseReason.CONTEXT_LIMIT}
+)
+"""Pauses that the loop itself resolves: it is there, and its next agent session is a fresh one."""
+
+_ENDS = frozenset({StepType.PAUSE, StepType.COMPLETE_SPEC})
+
+
+@dataclass(frozen=True, slots=True)
+class StepSettings:
+    """How the control plane is to be run.
+
+    Attributes:
+        spec_id: the workspace's spec.
+        start: the parameters of `session start`, for a session that is new.
+        one_phase: whether to end where a phase does.
+    """
+
+    spec_id: str
+    start: Mapping[str, Any] = field(default_factory=dict)
+    one_phase: bool = False
+
+
+class SteppedFlow:
+    """Implements `Flow` for `runner run`, as the control plane's caller (DESIGN §4).
+
+    Args:
+        judges: returns who judges the work, given the autonomous session's id.
+        checkpoints: returns what keeps the tree of each completed step, given the same.
+        beat_seconds: how often a sign of life is given.
+    """
+
+    command = "run"
+
+    def __init__(
+        self,
+        settings: StepSettings,
+        *,
+        plane: Plane,
+        claims: ClaimedDeliverables,
+        judges: Callable[[str], Judges],
+        checkpoints: Callable[[str], Checkpoints],
+        spec_text: SpecText,
+        sink: RunSink,
+        beat_seconds: float = INTERVAL_SECONDS,
+    ) -> None:
+        self._settings = settings
+        self._plane = plane
+        self._claims = claims
+        self._judges = judges
+        self._make_checkpoints = checkpoints
+        self._checkpoints: Checkpoints | None = None
+        self._spec_text = spec_text
+        self._sink = sink
+        self._beat_seconds = beat_seconds
+        self._heartbeats: Heartbeats | None = None
+        self._session_id: str | None = None
+        self._context: StepContext | None = None
+        self._open_step: Step | None = None
+        self._phase_id: str | None = None
+        self._stalled = False
+        self._details: dict[str, Any] = {}
+
+    async def run(self, sessions: Sessions) -> Ending:
+        """See `Flow.run`."""
+        try:
+            return await self._run(sessions)
+        except PlaneRefusedError as refusal:
+            return self._refused(refusal)
+
+    async def wind_up(self) -> None:
+        """See `Flow.wind_up`: report what the agent said before the run was cut off."""
+        step, context = self._open_step, self._context
+        with suppress(PlaneRefusedError):
+            if step is not None and context is not None and step.type == StepType.IMPLEMENT_TASK:
+                await self._report_word(step, context)
+        if self._session_id is not None:
+            with suppress(PlaneRefusedError):
+                view = await self._plane.ask("session", "status", session_id=self._session_id)
+                self._details = {**_told(view), **self._details}
+
+    def achieved(self) -> object:
+        """See `Flow.achieved`."""
+        return None
+
+    def details(self) -> dict[str, Any]:
+        """See `Flow.details`."""
+        return self._details
+
+    async def _run(self, sessions: Sessions) -> Ending:
+        await self._plan(sessions)
+        live = await find_session(self._plane, self._settings.spec_id)
+        if live is None:
+            ending = plan_ending(self._claims.load())
+            if ending is not None:
+                self._session_id = await last_session(self._plane, self._settings.spec_id)
+                self._details = {"loop_signal": _signal(ending)}
+                return ending
+        if await anyio.to_thread.run_sync(self._spec_text.changed):
+            return CHANGED_SPEC
+        opened = await open_session(self._plane, self._settings.spec_id, self._settings.start)
+        return await self._drive(sessions, opened)
+
+    async def _plan(self, sessions: Sessions) -> None:
+        """Have the spec planned, where no deliverable is there."""
+        while (file := self._claims.load()) is None or not file.deliverables:
+            digest = await anyio.to_thread.run_sync(self._spec_text.digest)
+            await sessions.ready(SESSION_RULES)
+            turn = await sessions.run(
+                Assignment(Instruction.INITIALIZER), follower=Instruction.CODING, judge=planned
+            )
+            if turn.result.outcome is SessionOutcome.COMPLETED:
+                await anyio.to_thread.run_sync(self._spec_text.note, digest)
+
+    async def _drive(self, sessions: Sessions, opened: Opened) -> Ending:
+        self._session_id = opened.session_id
+        self._checkpoints = self._make_checkpoints(opened.session_id)
+        self._context = StepContext(
+            opened.session_id,
+            self._plane,
+            sessions,
+            self._claims,
+            self._judges(opened.session_id),
+            self._sink,
+            opened.memory,
+        )
+        heartbeats = self._heartbeats = Heartbeats(
+            self._plane,
+            opened.session_id,
+            sessions.context_usage,
+            interval_seconds=self._beat_seconds,
+        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(heartbeats.run)
+            try:
+                ending = await self._steps(self._context, opened.answer)
+            except RunEndedError as end:
+                ending = end.ending
+            except PlaneRefusedError as refusal:  # here: the task group would wrap it
+                ending = self._refused(refusal)
+            finally:
+                tasks.cancel_scope.cancel()
+        return ending
+
+    def _refused(self, refusal: PlaneRefusedError) -> Ending:
+        signal = refusal.data.get("loop_signal")
+        if signal is not None:
+            self._details["loop_signal"] = signal
+        return refusal_ending(refusal)
+
+    async def _steps(self, context: StepContext, answer: dict[str, Any]) -> Ending:
+        """Execute step after step; an answer without one ends the run or is resumed over."""
+        rested = False
+        while True:
+            described = answer.get("next_step")
+            if described is None or described["type"] in _ENDS:
+                if rested or not self._goes_on(answer):
+                    return ending_of(answer, self._claims.accepted(), stalled=self._stalled)
+                answer, rested = await resume(self._plane, context.session_id), True
+                continue
+            if await anyio.to_thread.run_sync(self._spec_text.changed):
+                return CHANGED_SPEC
+            step, rested = Step.of(described), False
+            await self._enter(step)
+            try:
+                outcome = await EXECUTORS[step.type](step, context)
+                answer = await self._report(step, outcome, context)
+            except PlaneRefusedError as refusal:
+                answer = await self._after_refusal(refusal, context)
+
+    def _goes_on(self, answer: Mapping[str, Any]) -> bool:
+        """Whether a rest is resolved here: `run` is itself the supervisor of seed 003."""
+        if answer["status"] != SessionStatus.PAUSED:
+            return False
+        reason = answer["pause_reason"]
+        over_phase = reason == PauseReason.PHASE_COMPLETE and not self._settings.one_phase
+        return over_phase or reason in _OWN_RESTS
+
+    async def _enter(self, step: Step) -> None:
+        self._open_step = step
+        if step.phase_id != self._phase_id and self._checkpoints is not None:
+            self._phase_id = step.phase_id
+            await anyio.to_thread.run_sync(self._checkpoints.phase_started, step.phase_id)
+
+    async def _report(self, step: Step, outcome: Outcome, context: StepContext) -> dict[str, Any]:
+        """Report, note what follows, and return the answer with the next step."""
+        if self._heartbeats is not None:
+            # What counts is the context that the next agent session begins with.
+            await self._heartbeats.beat(context.sessions.kept_usage)
+        answer = await self._plane.ask(
+            "step",
+            "next",
+            session_id=context.session_id,
+            last_step_result=outcome.report(step),
+        )
+        self._stalled = outcome.stalled
+        await self._accepted(step, outcome, context)
+        return answer
+
+    async def _accepted(self, step: Step, outcome: Outcome, context: StepContext) -> None:
+        self._open_step = None
+        self._claims.bind(None)
+        if step.task_id is not None and outcome.succeeded:
+            announce(step.task_id, Status.PASSED, context)
+        if not outcome.succeeded:
+            level = "info" if outcome.outcome == "skipped" else "warning"
+            context.sink(Notice(level, f"{step.type} on {step.subject}: {outcome.note}"))
+            return
+        summary = f"{step.type} on {step.subject}"
+        if self._checkpoints is not None:
+            await anyio.to_thread.run_sync(
+                self._checkpoints.record, step.step_id, step.phase_id, summary
+            )
+
+    async def _after_refusal(
+        self, refusal: PlaneRefusedError, context: StepContext
+    ) -> dict[str, Any]:
+        """Go on after a request that came too late, or that nobody waits for any more."""
+        if refusal.code == ErrorCode.STEP_PROOF_EXPIRED:
+            return await renew(self._plane, context.session_id)
+        view = await self._plane.ask("session", "status", session_id=context.session_id)
+        if view["status"] == SessionStatus.RUNNING:
+            raise refusal
+        return {**view, "next_step": None}
+
+    async def _report_word(self, step: Step, context: StepContext) -> None:
+        """Report an implemented deliverable without asking for more work."""
+        if self._claims.word is not Status.PASSED:
+            return
+        outcome = Outcome("success", "The run was cut off after the agent had passed it.")
+        await self._plane.ask(
+            "step",
+            "report",
+            session_id=context.session_id,
+            last_step_result=outcome.report(step),
+        )
+        await self._accepted(step, outcome, context)
+
+
+def _signal(ending: Ending) -> str:
+    done = ending.reason.value == "all_passed"
+    return LoopSignal.SPEC_COMPLETE if done else LoopSignal.PAUSED_NEEDS_ATTENTION
+
+
+def _told(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a session's view says for the result object (CONTRACT §3)."""
+    gates = view.get("phase_gates") or {}
+    return {
+        "session_id": view["session_id"],
+        "loop_signal": view.get("session_signal"),
+        "pause_reason": view["pause_reason"],
+        "failure_reason": view["failure_reason"],
+        "recommended_actions": view.get("recommended_actions") or [],
+        "gates": [
+            {"phase_id": phase_id, "verdict": gate["verdict"], "cycles": gate["cycles"]}
+            for phase_id, gate in gates.items()
+            if gate["verdict"] is not None
+        ],
+    }

@@ -1,0 +1,82 @@
+"""What the executors of steps work with."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from runner.deliverables.review import ReviewVerdict
+from runner.loop.assignment import Assignment
+from runner.loop.claims import ClaimedDeliverables
+from runner.loop.plane import Plane
+from runner.loop.ports import ReviewBriefing, RunSink, Verifier
+from runner.loop.sessions import Sessions, Turn
+from runner.loop.steps.step import Outcome, Step
+from runner.loop.termination import REVIEW_RULES, SESSION_RULES
+from runner.marker import Instruction
+
+
+@dataclass(frozen=True)
+class Judges:
+    """Who judges the work, apart from those who do it.
+
+    Attributes:
+        verifier: runs verification commands.
+        briefing: tells a reviewer what to look at.
+        take_verdict: returns what the last review session submitted, None when it did not.
+    """
+
+    verifier: Verifier
+    briefing: ReviewBriefing
+    take_verdict: Callable[[], ReviewVerdict | None]
+
+
+@dataclass
+class StepContext:
+    """What is there to execute steps with, for one autonomous session.
+
+    Attributes:
+        memory: what earlier runs and sessions did; the next prompt tells it, once.
+    """
+
+    session_id: str
+    plane: Plane
+    sessions: Sessions
+    claims: ClaimedDeliverables
+    judges: Judges
+    sink: RunSink
+    memory: str | None = None
+
+    async def work(self, assignment: Assignment, *, follower: Instruction | None = None) -> Turn:
+        """Run agent sessions until one says something about the work; return what it gave.
+
+        A session that crashed or met a limit is tried again, within the bounds of the run; what
+        it changed before counts as progress of the one that is returned.
+
+        Raises:
+            RunEndedError: there is a reason to end.
+        """
+        counts = assignment.instruction.is_iteration
+        progressed = False
+        while True:
+            await self.sessions.ready(SESSION_RULES if counts else REVIEW_RULES)
+            turn = await self.sessions.run(assignment, follower=follower)
+            progressed = progressed or turn.progressed
+            if turn.worked or self._has_word(assignment):
+                return replace(turn, progressed=progressed)
+
+    @property
+    def taken_up(self) -> bool:
+        """Whether an earlier run may have done the work of this step, and nobody has looked yet."""
+        return self.memory is not None
+
+    def briefing(self, *parts: str | None) -> str | None:
+        """Return the parts that there are, after what is to be remembered."""
+        memory, self.memory = self.memory, None
+        return "\n\n".join(part for part in (memory, *parts) if part) or None
+
+    def _has_word(self, assignment: Assignment) -> bool:
+        """Whether the bound agent had its say before something broke."""
+        bound = assignment.deliverable is not None
+        return bound and self.claims.word.value != "pending"
+
+
+Executor = Callable[[Step, StepContext], Awaitable[Outcome]]

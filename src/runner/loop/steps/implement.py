@@ -1,0 +1,65 @@
+"""`implement_task`: coding sessions, bound to one deliverable."""
+
+from runner.deliverables.model import Deliverable, Status, StatusFile
+from runner.loop.assignment import Assignment
+from runner.loop.events import StatusChanged
+from runner.loop.steps.context import StepContext
+from runner.loop.steps.step import Outcome, Step, failure, skipped, success
+from runner.marker import Instruction
+
+
+async def implement_task(step: Step, context: StepContext) -> Outcome:
+    """Have the deliverable implemented, in as many sessions as make progress.
+
+    The agent's word is what `set_status` left; it counts even if its session broke off later.
+    """
+    file = context.claims.accepted()
+    deliverable = file.find(str(step.task_id)) if file is not None else None
+    if file is None or deliverable is None:
+        return failure(f"{step.task_id} is no longer in .runner/status.json.")
+    if deliverable.status is Status.BLOCKED:
+        return skipped(f"{deliverable.id} is blocked.")
+    context.claims.bind(deliverable.id)
+    while True:
+        turn = None
+        if context.claims.word is Status.PENDING:
+            turn = await context.work(
+                Assignment(
+                    Instruction.CODING,
+                    deliverable,
+                    briefing=context.briefing(),
+                    phase_id=step.phase_id,
+                    step_id=step.step_id,
+                ),
+                follower=_follower(file, deliverable),
+            )
+        said = turn.result.text if turn is not None else ""
+        if context.claims.word is Status.PASSED:
+            return success(said)
+        if context.claims.word is Status.BLOCKED:
+            return await _block(step, context, said)
+        if turn is not None and not turn.progressed:
+            return failure(f"A session changed nothing. The agent said: {said}", stalled=True)
+
+
+def announce(task_id: str, status: Status, context: StepContext) -> None:
+    """Tell people of a status that the control plane has accepted."""
+    file = context.claims.accepted()
+    found = file.find(task_id) if file is not None else None
+    context.sink(StatusChanged(task_id, status.value, found.description if found else ""))
+
+
+async def _block(step: Step, context: StepContext, reason: str) -> Outcome:
+    task_id = str(step.task_id)
+    proof = {"autonomy_step_proof": step.proof} if step.proof else {}
+    await context.plane.ask(
+        "task", "block", task_id=task_id, reason=reason[:500] or "The agent says so.", **proof
+    )
+    announce(task_id, Status.BLOCKED, context)
+    return skipped(f"{task_id} is blocked. {reason}".strip())
+
+
+def _follower(file: StatusFile, deliverable: Deliverable) -> Instruction | None:
+    """Return CODING when another deliverable of the phase comes next, else None."""
+    left = [d for d in file.of_phase(deliverable.phase_id) if d.status is Status.PENDING]
+    return Instruction.CODING if any(d.id != deliverable.id for d in left) else None

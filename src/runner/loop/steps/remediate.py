@@ -1,0 +1,46 @@
+"""`address_fidelity_feedback`: an agent mends what a review found."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runner.loop.assignment import Assignment
+from runner.loop.events import SessionOutcome
+from runner.loop.steps.context import StepContext
+from runner.loop.steps.step import Outcome, Step, failure, success
+from runner.marker import Instruction
+
+
+async def address_fidelity_feedback(step: Step, context: StepContext) -> Outcome:
+    """Have the findings mended; whether they are is for the next review to say."""
+    findings, taken_up = _told(step), context.taken_up
+    while True:
+        turn = await context.work(
+            Assignment(
+                Instruction.REMEDIATE,
+                briefing=context.briefing(findings),
+                phase_id=step.phase_id,
+                step_id=step.step_id,
+            )
+        )
+        if not turn.progressed and not taken_up:
+            said = turn.result.text
+            return failure(f"A session changed nothing. The agent said: {said}", stalled=True)
+        if turn.result.outcome is SessionOutcome.COMPLETED:
+            return success(turn.result.text)
+        taken_up = False
+
+
+def _told(step: Step) -> str:
+    parts = [f"An independent review of {step.phase_id} found:"]
+    parts += [_finding(number, finding) for number, finding in enumerate(step.findings, 1)]
+    parts.append("When you are done, the phase is verified and reviewed again.")
+    return "\n\n".join(parts)
+
+
+def _finding(number: int, finding: Mapping[str, Any]) -> str:
+    of = [finding.get("deliverable_id"), finding.get("file")]
+    where = ", ".join(part for part in of if part)
+    head = f"{number}. [{finding['severity']}] {finding['title']}"
+    head += f" ({where})" if where else ""
+    detail = "\n".join(f"   {line}" for line in str(finding.get("detail") or "").splitlines())
+    return f"{head}\n{detail}" if detail else head

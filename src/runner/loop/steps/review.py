@@ -1,0 +1,51 @@
+"""`run_fidelity_gate`: an independent review, by an agent with a fresh context."""
+
+import anyio
+
+from runner.loop.assignment import Assignment
+from runner.loop.events import Notice
+from runner.loop.steps.context import StepContext
+from runner.loop.steps.step import Outcome, Step, failure, success
+from runner.marker import Instruction
+
+
+async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
+    """Have the phase reviewed, and the verdict made evidence.
+
+    A review that ends without a verdict could not run; that is never a pass.
+    """
+    context.judges.take_verdict()  # an older one must not count for this review
+    briefing = await anyio.to_thread.run_sync(context.judges.briefing.text, step.phase_id)
+    turn = await context.work(
+        Assignment(
+            Instruction.REVIEW,
+            briefing=context.briefing(briefing),
+            phase_id=step.phase_id,
+            step_id=step.step_id,
+        )
+    )
+    review = context.judges.take_verdict()
+    if review is None:
+        why = turn.result.error or f"It said: {turn.result.text}"
+        return failure(f"The review session ended without submit_review. {why}")
+    gate = await context.plane.record_review(
+        session_id=context.session_id,
+        phase_id=step.phase_id,
+        step_id=step.step_id,
+        verdict=review.verdict.value,
+        summary=review.summary,
+        findings=[finding.as_tool_input() for finding in review.findings],
+    )
+    passed = "passes" if gate["gate_passed_preview"] else "does not pass"
+    context.sink(
+        Notice(
+            "info" if gate["gate_passed_preview"] else "warning",
+            f"Review of {step.phase_id}: {review.verdict} ({len(review.findings)} findings); "
+            f"under the {gate['gate_policy']} policy it {passed}. {review.summary}",
+        )
+    )
+    return success(
+        review.summary,
+        gate_attempt_id=gate["gate_attempt_id"],
+        gate_evidence_token=gate["gate_evidence_token"],
+    )

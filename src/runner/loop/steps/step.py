@@ -1,0 +1,93 @@
+"""A step as the control plane issues it, and what is reported of it (CONTRACT §6)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+NOTE_LIMIT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An issued step.
+
+    Attributes:
+        proof: its token; it never leaves the loop. None where the write lock is not enforced.
+        commands: of `execute_verification`, each with `command` and `command_hash`.
+        findings: of `address_fidelity_feedback`.
+    """
+
+    step_id: str
+    type: str
+    phase_id: str
+    task_id: str | None = None
+    proof: str | None = None
+    commands: tuple[Mapping[str, str], ...] = ()
+    findings: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, next_step: Mapping[str, Any]) -> "Step":
+        """Return the step that an answer's `next_step` describes."""
+        return cls(
+            step_id=next_step["step_id"],
+            type=next_step["type"],
+            phase_id=next_step["phase_id"],
+            task_id=next_step.get("task_id"),
+            proof=next_step.get("step_proof_token"),
+            commands=tuple(next_step.get("commands") or ()),
+            findings=tuple(next_step.get("findings") or ()),
+        )
+
+    @property
+    def subject(self) -> str:
+        """What it is about: a deliverable or a phase."""
+        return self.task_id or self.phase_id
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a step.
+
+    Attributes:
+        outcome: `success`, `failure` or `skipped`.
+        note: one or two sentences for the journal and the next session.
+        evidence: further fields of the report.
+        stalled: whether it failed because an agent changed nothing.
+    """
+
+    outcome: str
+    note: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    stalled: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        return self.outcome == "success"
+
+    def report(self, step: Step) -> dict[str, Any]:
+        """Return the report on `step`."""
+        subject = {"task_id": step.task_id} if step.task_id else {"phase_id": step.phase_id}
+        report = {
+            "step_id": step.step_id,
+            "step_type": step.type,
+            **subject,
+            "outcome": self.outcome,
+            **self.evidence,
+        }
+        if self.note:
+            report["note"] = self.note[:NOTE_LIMIT]
+        if step.proof is not None:
+            report["step_proof"] = step.proof
+        return report
+
+
+def success(note: str = "", **evidence: Any) -> Outcome:
+    return Outcome("success", note, evidence)
+
+
+def failure(note: str, *, stalled: bool = False, **evidence: Any) -> Outcome:
+    return Outcome("failure", note, evidence, stalled)
+
+
+def skipped(note: str) -> Outcome:
+    return Outcome("skipped", note)

@@ -1,0 +1,75 @@
+"""`execute_verification`: the runner itself runs the phase's commands."""
+
+from runner.loop.assignment import Assignment
+from runner.loop.events import Notice
+from runner.loop.ports import VerificationRun
+from runner.loop.steps.context import StepContext
+from runner.loop.steps.step import Outcome, Step, failure, success
+from runner.marker import Instruction
+
+MENDING_SESSIONS = 2
+"""How often an agent may mend what a verification found, before the step has failed."""
+
+
+async def execute_verification(step: Step, context: StepContext) -> Outcome:
+    """Run the commands; have failures mended, and run all of them again."""
+    for _ in range(MENDING_SESSIONS):
+        run = await _verify(step, context)
+        if run.passed:
+            return _passed(run)
+        await context.work(
+            Assignment(
+                Instruction.REMEDIATE,
+                briefing=context.briefing(_to_mend(run)),
+                phase_id=step.phase_id,
+                step_id=step.step_id,
+            )
+        )
+    run = await _verify(step, context)
+    if run.passed:
+        return _passed(run)
+    return failure(_summary(run), verification_receipt=run.receipt)
+
+
+async def _verify(step: Step, context: StepContext) -> VerificationRun:
+    run = await context.judges.verifier.run(step.step_id, step.commands)
+    context.sessions.forget_tree()
+    failed = [result for result in run.results if result.exit_code != 0]
+    level = "warning" if failed else "info"
+    context.sink(Notice(level, f"Verification of {step.phase_id}: {_summary(run)}"))
+    return run
+
+
+def _passed(run: VerificationRun) -> Outcome:
+    return success(_summary(run), verification_receipt=run.receipt)
+
+
+def _summary(run: VerificationRun) -> str:
+    failed = [result for result in run.results if result.exit_code != 0]
+    if not failed:
+        return f"{len(run.results)} of {len(run.results)} commands passed."
+    named = "; ".join(
+        f"`{result.command}` {'took too long' if result.timed_out else f'gave {result.exit_code}'}"
+        for result in failed
+    )
+    return f"{len(failed)} of {len(run.results)} commands failed: {named}"
+
+
+def _to_mend(run: VerificationRun) -> str:
+    parts = ["The runner has verified this phase itself, and these commands failed:"]
+    for result in run.results:
+        if result.exit_code != 0:
+            end = "was ended, it took too long" if result.timed_out else "failed"
+            parts.append(
+                f"`{result.command}` {end} (exit code {result.exit_code}). The end of its "
+                f"output:\n\n{_fenced(result.output_tail)}"
+            )
+    parts.append("When you are done, the runner runs all commands again.")
+    return "\n\n".join(parts)
+
+
+def _fenced(text: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,226 @@
+"""`runner run` on the control plane, as a user sees it: gates, receipts, mending, resuming."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.harness import PASS_ALL, REVIEW_PASS, Project, project
+
+pytestmark = pytest.mark.e2e
+
+PLAN = """
+[[session]]
+instruction = "initializer"
+
+[[session.turn]]
+text = "Planning."
+
+[[session.turn.tools]]
+name = "mcp__runner__create"
+
+[[session.turn.tools.input.deliverables]]
+id = "CLI-001"
+description = "a first file"
+acceptanceCriteria = ["CLI-001.txt exists"]
+phase = "one"
+verification = ["test -f CLI-001.txt"]
+
+[[session.turn.tools.input.deliverables]]
+id = "CLI-002"
+description = "needs a key that is not here"
+acceptanceCriteria = ["it works"]
+phase = "two"
+
+[[session.turn.tools.input.deliverables]]
+id = "CLI-003"
+description = "a third file"
+acceptanceCriteria = ["CLI-003.txt and mended.txt exist"]
+phase = "two"
+dependsOn = ["CLI-001"]
+verification = ["test -f CLI-003.txt && test -f mended.txt"]
+
+[[session.turn.tools.input.deliverables]]
+id = "CLI-004"
+description = "a fourth file"
+acceptanceCriteria = ["CLI-004.txt exists"]
+phase = "three"
+dependsOn = ["CLI-003"]
+
+[[session.turn]]
+text = "Planned."
+
+[[session]]
+instruction = "coding"
+task = "CLI-002"
+repeat = true
+
+[[session.turn]]
+tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "CLI-002", status = "blocked" } }]
+
+[[session.turn]]
+text = "There is no key here."
+"""
+
+
+def mend(file: str) -> str:
+    """Return a mending session that writes a file."""
+    return f"""
+[[session]]
+instruction = "remediate"
+
+[[session.turn]]
+tools = [{{ name = "Write", input = {{ file_path = "{{{{project}}}}/{file}", content = "x\\n" }} }}]
+
+[[session.turn]]
+text = "Mended."
+"""
+
+
+def review(phase: str, verdict: str) -> str:
+    """Return a review session that finds one thing wrong."""
+    return f"""
+[[session]]
+instruction = "review"
+phase = "{phase}"
+
+[[session.turn]]
+
+[[session.turn.tools]]
+name = "mcp__runner__submit_review"
+
+[session.turn.tools.input]
+verdict = "{verdict}"
+summary = "Something is wrong."
+findings = [{{ severity = "major", title = "Not good", detail = "Look again.", file = "a.txt" }}]
+
+[[session.turn]]
+text = "Reviewed."
+"""
+
+
+STORY = (
+    PLAN
+    + PASS_ALL
+    + mend("mended.txt")
+    + mend("better.txt")
+    + mend("best.txt")
+    + review("two", "fail")
+    + review("three", "warn")
+    + REVIEW_PASS
+)
+
+
+def _result(ours: Project, *arguments: str) -> dict[str, Any]:
+    done = ours.run("--output-format", "json", *arguments, timeout=300)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+@pytest.mark.timeout(300)
+def test_three_phases_with_blocked_failing_and_doubtful_work_end_well(tmp_path: Path) -> None:
+    with project(tmp_path, STORY) as ours:
+        result = _result(ours)
+        receipts = list((ours.path / ".runner" / "autonomy" / "receipts").rglob("receipt.json"))
+        passed = ours.passed()
+    assert (result["exit_reason"], result["exit_code"]) == ("all_passed", 0)
+    assert passed == ["CLI-001", "CLI-003", "CLI-004"]
+    assert result["blocked_ids"] == ["CLI-002"]
+    assert result["loop_signal"] == "spec_complete"
+    assert result["gates"] == [
+        {"phase_id": "one", "verdict": "pass", "cycles": 1},
+        {"phase_id": "two", "verdict": "pass", "cycles": 2},
+        {"phase_id": "three", "verdict": "pass", "cycles": 2},
+    ]
+    assert len(receipts) >= 4
+
+
+def test_a_run_for_one_phase_says_so_and_exits_with_0(tmp_path: Path) -> None:
+    with project(tmp_path, STORY) as ours:
+        result = _result(ours, "--one-phase")
+        passed = ours.passed()
+    assert (result["exit_reason"], result["exit_code"]) == ("phase_complete", 0)
+    assert (result["loop_signal"], passed) == ("phase_complete", ["CLI-001"])
+
+
+def test_under_the_manual_policy_the_run_stops_with_the_command_to_go_on(tmp_path: Path) -> None:
+    with project(tmp_path, STORY) as ours:
+        result = _result(ours, "--gate-policy", "manual")
+    assert (result["exit_reason"], result["exit_code"]) == ("paused", 3)
+    assert result["pause_reason"] == "gate_review_required"
+    commands = [action.get("command") or "" for action in result["recommended_actions"]]
+    assert any("--acknowledge-gate-review" in command for command in commands)
+
+
+SUBMIT_FROM_CODING = """
+[[session]]
+instruction = "coding"
+repeat = true
+
+[[session.turn]]
+tools = [{ name = "mcp__runner__submit_review", input = { verdict = "pass", summary = "Mine is good.", findings = [] } }]
+
+[[session.turn]]
+text = "I have reviewed myself."
+"""
+
+
+def test_a_coding_session_can_not_submit_a_review(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN + SUBMIT_FROM_CODING) as ours:
+        result = _result(ours)
+        passed = ours.passed()
+    assert (result["exit_reason"], passed, result["gates"]) == ("stalled", [], [])
+
+
+WRITE_STATE = """
+[[session]]
+instruction = "coding"
+repeat = true
+
+[[session.turn]]
+tools = [{ name = "Write", input = { file_path = "{{project}}/.runner/status.json", content = "{}" } }]
+
+[[session.turn]]
+tools = [{ name = "Bash", input = { command = "echo x >> .runner/autonomy/journal.jsonl" } }]
+
+[[session.turn]]
+text = "I tried."
+"""
+
+
+def test_an_agent_that_writes_state_gets_nowhere(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN + WRITE_STATE) as ours:
+        result = _result(ours, "--max-consecutive-errors", "1")
+        passed = ours.passed()
+    assert (result["exit_reason"], result["exit_code"], passed) == ("stalled", 3, [])
+
+
+def _kill_group(ours: Project, line_with: str) -> None:
+    """Start a run and kill all of it once a line is printed."""
+    running = ours.start("--output-format", "stream-json")
+    assert running.stdout is not None
+    for line in running.stdout:
+        if line_with in line:
+            break
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate(timeout=30)
+
+
+@pytest.mark.timeout(300)
+def test_a_run_that_was_killed_goes_on_and_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
+    with project(tmp_path, STORY) as ours:
+        _kill_group(ours, "Verification of one")
+        result = _result(ours)
+        passed = ours.passed()
+    assert (result["exit_reason"], passed) == ("all_passed", ["CLI-001", "CLI-003", "CLI-004"])
+
+
+def test_an_edited_spec_stops_the_run_and_names_the_way_on(tmp_path: Path) -> None:
+    with project(tmp_path, STORY) as ours:
+        ours.run("-n", "1")
+        (ours.path / "SPEC.md").write_text("# other\n\nSomething else.\n", encoding="utf-8")
+        done = ours.run()
+    assert done.returncode == 7
+    assert "runner sync" in done.stdout
