@@ -67,7 +67,7 @@ def state(ours: Project) -> dict[str, str]:
 
 def _is_bookkeeping(path: Path) -> bool:
     parts = path.parts
-    own = {"autonomy", "logs"} & set(parts)
+    own = {"autonomy", "logs", "anchors"} & set(parts)
     return bool(own) or "claude" in parts or ".claude" in str(path) or ".cache" in parts
 
 

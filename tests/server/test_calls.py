@@ -11,7 +11,7 @@ from runner.autonomy.codes import RefusedError
 from runner.autonomy.envelope import Envelope, success
 from runner.autonomy.service import ControlPlane
 from runner.server.routes import LEGACY, REMOVAL_TARGET, Route
-from runner.server.surface import Reviewer, Surface
+from runner.server.surface import Surface
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -226,7 +226,7 @@ def test_a_bug_is_an_internal_error_that_tells_nothing(
 GATE = {"action": "fidelity-gate", "phase_id": "p1", "step_id": "step_1"}
 
 
-def _reviewed(params: Mapping[str, Any]) -> Envelope:
+def _reviewed(params: Mapping[str, Any], _seconds: float) -> Envelope:
     return success({"asked": dict(params)}, request_id="req_1")
 
 
@@ -244,15 +244,6 @@ def test_a_review_with_a_verdict_is_not(client: Client) -> None:
 
 def test_without_a_reviewer_a_verdict_is_asked_for(ask: Ask) -> None:
     assert ask("review", **GATE)["data"]["details"]["field"] == "verdict"
-
-
-@pytest.mark.parametrize(("reviewer", "needed"), [(None, True), (_reviewed, False)])
-def test_the_schema_says_whether_a_verdict_is_needed(
-    client: Client, reviewer: Reviewer | None, needed: bool
-) -> None:
-    surface = Surface(client.plane, client.workspace, reviewer)
-    schema = next(s for route, s in surface.schemas.items() if route.tool == "review")
-    assert ("verdict" in schema["required"]) is needed
 
 
 def test_every_route_has_a_name_of_its_own(surface: Surface) -> None:

@@ -24,6 +24,7 @@ Scene = Callable[[McpClient], Envelope]
 
 NOT_HERE = {
     ErrorCode.HEARTBEAT_STALE: "comes as details.pause_trigger; see the test below",
+    ErrorCode.REVIEW_UNAVAILABLE: "tested with the agent's reviews, in e2e",
     ErrorCode.INTERNAL: "is a bug; test_calls.py has one",
     ErrorCode.FEATURE_DISABLED: "tested with the feature flags",
     ErrorCode.AUTHORIZATION: "tested with the postures",

@@ -55,6 +55,7 @@ class ErrorCode(StrEnum):
     GATE_AUDIT_FAILURE = "GATE_AUDIT_FAILURE"
     REQUIRED_GATE_UNSATISFIED = "REQUIRED_GATE_UNSATISFIED"
     RATE_LIMITED = "RATE_LIMITED"
+    REVIEW_UNAVAILABLE = "REVIEW_UNAVAILABLE"
     STATE_UNWRITABLE = "STATE_UNWRITABLE"
     INTERNAL = "INTERNAL"
 
@@ -143,6 +144,11 @@ CODES: dict[ErrorCode, CodeInfo] = {
         _A, "Run the phase's review; a required gate can't be skipped."
     ),
     ErrorCode.RATE_LIMITED: CodeInfo(_A, "Wait for details.retry_after seconds."),
+    ErrorCode.REVIEW_UNAVAILABLE: CodeInfo(
+        _U,
+        "Have it reviewed again, or report the step with the outcome failure: it says that the "
+        "review could not run, and consumes no cycle.",
+    ),
     ErrorCode.STATE_UNWRITABLE: CodeInfo(
         _U, "Make room or make the folder writable, then try again; nothing was changed."
     ),

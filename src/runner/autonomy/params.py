@@ -127,14 +127,14 @@ class FindingParams(Input):
 
 
 class GateParams(SessionParams):
-    """`review gate` with a verdict that is there already.
+    """`review gate`; without a verdict a surface that has an agent lets it make the review.
 
     `review_path` says where the reviewer's own account stands; it is noted and not followed.
     """
 
     phase_id: ShortText
     step_id: ShortText
-    verdict: Verdict
+    verdict: Verdict | None = None
     summary: Annotated[str, Field(max_length=20_000)] = ""
     findings: Annotated[tuple[FindingParams, ...], Field(max_length=1000)] = ()
     review_path: Annotated[str, Field(max_length=4096)] | None = None

@@ -7,6 +7,7 @@ here, but reported as the step's failure, which neither passes the gate nor cons
 
 from typing import Any
 
+from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core
 from runner.autonomy.engine.gates import mint_evidence, policy_passes
 from runner.autonomy.engine.lifecycle import finish, require_status
@@ -26,9 +27,18 @@ class Reviewing:
         """Store a review's result and write it down; return its token. The latest attempt wins.
 
         Raises:
-            RefusedError: STEP_MISMATCH for any but the outstanding gate step; nothing changed.
+            RefusedError: STEP_MISMATCH for any but the outstanding gate step, VALIDATION_ERROR
+                without a verdict; nothing changed.
             StateWriteError: the review can't be written; nothing changed.
         """
+        verdict = params.verdict
+        if verdict is None:
+            raise RefusedError(
+                ErrorCode.VALIDATION_ERROR,
+                "verdict: Field required.",
+                hint="Bring the verdict of a review: pass, warn or fail.",
+                details={"field": "verdict", "problem": "missing"},
+            )
         with self._core.hold(params) as held:
             state, env = held.state, self._core.env()
             require_status(state, "a review", SessionStatus.RUNNING, SessionStatus.PAUSED)
@@ -38,7 +48,7 @@ class Reviewing:
                 env,
                 phase_id=params.phase_id,
                 step_id=params.step_id,
-                verdict=params.verdict,
+                verdict=verdict,
                 findings=[_finding(finding) for finding in params.findings],
                 summary=params.summary,
                 review_path=lambda attempt: documents.review_path(

@@ -126,6 +126,7 @@ class ControlPlane:
         monotonic: Callable[[], float] = time.monotonic,
         signed_evidence: bool = False,
     ) -> None:
+        self.workspace = workspace
         self._new_id = new_id
         self._monotonic = monotonic
         self._under: Callable[[Policy], ControlPlane] = lambda other: ControlPlane(

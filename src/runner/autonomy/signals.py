@@ -196,6 +196,9 @@ ERROR_ROWS: Mapping[ErrorCode, Row] = {
     ErrorCode.RATE_LIMITED: Row(
         _BLOCKED, (Action("wait", "Wait for details.retry_after seconds."), _SHOW_POLICY)
     ),
+    ErrorCode.REVIEW_UNAVAILABLE: Row(
+        None, (Action("report", "Report the gate step with the outcome failure, or try again."),)
+    ),
     ErrorCode.STATE_UNWRITABLE: Row(
         _ATTENTION, (Action("make_room", "Make the state's folder writable, or make room."),)
     ),

@@ -19,7 +19,7 @@ from runner.agent.process import bundled_agent, sweep_launchers
 from runner.autonomy.models import Limits as ControlPlaneLimits
 from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
-from runner.cli.parts import parts_of_run, parts_of_sync
+from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync
 from runner.cli.signals import stop_on_signal
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 CONTEXT_THRESHOLD_PCT = ControlPlaneLimits().context_threshold_pct
 """Where a session's context counts as full, for the control plane and for --reuse-session."""
 
-Command = Literal["run", "sync"]
+Command = Literal["run", "sync", "review"]
+
+
+_PARTS: Mapping[str, PartsOf] = {"run": parts_of_run, "sync": parts_of_sync}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Job:
         message: the line under the version in the startup display.
         agent_environment: variables set for the agent over the inherited ones.
         facts: further label/value lines of the startup display.
-        command: `run`, or `sync` for read-only sessions.
+        command: `run`; `sync` and `review` have read-only sessions.
         sandbox_required: whether to refuse where no sandbox can start.
         divergences: where the conversation left the script of a scripted model, in words.
     """
@@ -71,8 +74,11 @@ class Job:
     divergences: Callable[[], Sequence[str]] = tuple
 
 
-def perform(job: Job, sink: RunSink) -> RunResult:
+def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResult:
     """Run the loop to its end, with signals handled.
+
+    Args:
+        parts_of: what the run is put together from; those of the job's command where None.
 
     What goes wrong once the run has begun is its result, with exit reason ERROR.
 
@@ -100,7 +106,8 @@ def perform(job: Job, sink: RunSink) -> RunResult:
             warn(caution)
         budgeted = job.options.budget_usd is not None
         spending = Spending(SpendBook(job.project_dir), sink, budgeted=budgeted)
-        return anyio.run(_run, job, spending, agent, containment)
+        parts_of = parts_of or _PARTS[job.command]
+        return anyio.run(_run, job, spending, agent, containment, parts_of)
 
 
 def _check_before_spending(job: Job) -> None:
@@ -124,9 +131,11 @@ def _containment_request(job: Job, agent: Path) -> Request:
     )
 
 
-async def _run(job: Job, sink: RunSink, agent: Path, containment: Containment) -> RunResult:
+async def _run(
+    job: Job, sink: RunSink, agent: Path, containment: Containment, parts_of: PartsOf
+) -> RunResult:
     told = LastWords(job.project_dir, job.command, sink)
-    run = _assemble(job, told, agent, containment)
+    run = _assemble(job, told, agent, containment, parts_of)
     async with anyio.create_task_group() as tasks:
         await tasks.start(stop_on_signal, run.stop, told.tell)
         result = await run.execute()
@@ -137,11 +146,12 @@ async def _run(job: Job, sink: RunSink, agent: Path, containment: Containment) -
     return result
 
 
-def _assemble(job: Job, sink: RunSink, agent: Path, containment: Containment) -> Run:
+def _assemble(
+    job: Job, sink: RunSink, agent: Path, containment: Containment, parts_of: PartsOf
+) -> Run:
     config = load_agent_file(job.project_dir)
     settings = config.policy(allow_destructive=job.options.allow_destructive)
     failures: list[RunnerError] = []
-    parts_of = parts_of_sync if job.command == "sync" else parts_of_run
     parts = parts_of(job.project_dir, job.options, containment, settings, sink)
 
     def judge(

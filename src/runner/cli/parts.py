@@ -26,7 +26,10 @@ from runner.loop.events import DeliverablesPlanned, StatusChanged
 from runner.loop.flow import Flow
 from runner.loop.plane import Plane
 from runner.loop.ports import Deliverables, RunSink, SessionGuard
+from runner.loop.reviewing import ReviewFlow
 from runner.loop.stepping import SteppedFlow, StepSettings
+from runner.loop.steps.context import StepContext
+from runner.loop.steps.step import Step
 from runner.loop.syncing import SyncFlow
 from runner.loop.takeover import TakeOver
 from runner.marker import Instruction
@@ -45,6 +48,10 @@ class Parts:
     deliverables: Deliverables
     make_tools: Callable[[Instruction], DeliverableTools]
     guards: Sequence[SessionGuard]
+
+
+PartsOf = Callable[[Path, RunOptions, Containment, PolicySettings, RunSink], Parts]
+"""Makes the parts of a command for a project."""
 
 
 class ToolBench:
@@ -138,6 +145,43 @@ def parts_of_run(
         sink=sink,
     )
     return Parts(flow, claims, tools.make, (ReadOnlyReviews(project),))
+
+
+def parts_of_review(session_id: str, step: Step, flows: list[ReviewFlow]) -> PartsOf:
+    """Return what makes the parts of a single review.
+
+    Args:
+        flows: gets the flow, which has the verdict afterwards.
+    """
+
+    def parts_of(
+        project: Path,
+        options: RunOptions,
+        containment: Containment,
+        policy: PolicySettings,
+        sink: RunSink,
+    ) -> Parts:
+        claims = ClaimedDeliverables(status_path(project))
+        tools = ToolBench(lambda: DeliverableTools(claims))
+        judges = judges_of(
+            project,
+            session_id,
+            containment=containment,
+            policy=policy,
+            deliverables=claims,
+            take_verdict=tools.take_verdict,
+        )
+        plane = Plane(open_plane(project, options.posture), sink)
+        flow = ReviewFlow(
+            step,
+            lambda sessions: StepContext(
+                session_id, plane=plane, sessions=sessions, claims=claims, judges=judges, sink=sink
+            ),
+        )
+        flows.append(flow)
+        return Parts(flow, claims, tools.make, (ReadOnlyReviews(project),))
+
+    return parts_of
 
 
 def open_plane(project: Path, posture: str | None) -> ControlPlane:

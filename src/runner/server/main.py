@@ -13,6 +13,7 @@ from runner.autonomy.observability.export import exporting
 from runner.autonomy.service import ControlPlane
 from runner.errors import PrerequisiteError
 from runner.server.app import serve
+from runner.server.reviewing import AgentReviewer
 from runner.server.surface import Surface
 from runner.server.wire import take_standard_streams
 
@@ -38,7 +39,9 @@ def run_server(workspace: Path) -> int:
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
     with exporting(os.environ, logging.getLogger(__name__).warning):
-        code = anyio.run(serve, plane, Surface(plane, workspace), ends)
+        code = anyio.run(
+            serve, plane, Surface(plane, workspace, AgentReviewer(plane, workspace)), ends
+        )
     _bound_the_end(code)
     return code
 

@@ -4,7 +4,7 @@ They are written to be read by a model: definitions are put where they are used,
 nulls and empty defaults are left out. A parameter left out and one that is null mean the same.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -34,17 +34,13 @@ NOTES: Mapping[str, str] = {
 }
 
 
-def call_schema(route: Route, params: type[BaseModel], *, optional: Container[str] = ()) -> Schema:
-    """Return the strict schema of one call, `action` and `command` among its properties.
-
-    Args:
-        optional: parameters that the command needs, and that the server can do without.
-    """
+def call_schema(route: Route, params: type[BaseModel]) -> Schema:
+    """Return the strict schema of one call, `action` and `command` among its properties."""
     raw = params.model_json_schema()
     own = _tidy(raw, raw.get("$defs", {}))
     fixed = {"action": route.action} | ({"command": route.command} if route.command else {})
     longest = route.budget.most
-    needed = [name for name in own.get("required", []) if name not in optional]
+    needed = list(own.get("required", []))
     properties = {
         **{name: {"const": value} for name, value in fixed.items()},
         **own.get("properties", {}),

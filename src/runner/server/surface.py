@@ -23,7 +23,8 @@ _RESERVED = frozenset({"self", "group"})
 _GATE = ("review", "gate")
 
 
-Reviewer = Callable[[Mapping[str, Any]], Envelope]
+Reviewer = Callable[[Mapping[str, Any], float], Envelope]
+"""(parameters, seconds it may take) → envelope."""
 """Has the phase of a gate step reviewed, records the verdict, and returns its evidence."""
 
 
@@ -77,11 +78,7 @@ class Surface:
     @cached_property
     def schemas(self) -> dict[Route, Schema]:
         """The strict schema of every call."""
-        reviews = frozenset({"verdict"}) if self._reviewer is not None else frozenset[str]()
-        return {
-            route: call_schema(route, params, optional=reviews if route.target == _GATE else ())
-            for route, params in self.calls.items()
-        }
+        return {route: call_schema(route, params) for route, params in self.calls.items()}
 
     def resolve(self, tool: str, arguments: Mapping[str, Any]) -> Request:
         """Find out which command a tool call means.
@@ -126,7 +123,7 @@ class Surface:
         if request.route.target == CAPABILITIES:
             return capabilities(self._plane, self.calls, request.params)
         if self._reviewer is not None and _wants_review(request):
-            return self._reviewer(request.params)
+            return self._reviewer(request.params, request.seconds)
         if group == Local.SESSION_CONFIG.value:
             return self._config.call(command, request.params)
         seconds = {"timeout_seconds": request.seconds}

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 
 def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope":
-    """Answer `review gate`: with a verdict, record the review that somebody else made."""
-    return plane.call("review", "gate", **values)
+    """Answer `review gate`: record the review that somebody else made, or have an agent make it."""
+    if values.get("verdict") is not None:
+        return plane.call("review", "gate", **values)
+    from runner.cli.reviewing import review_with_agent  # noqa: PLC0415 - brings in the loop
+
+    return review_with_agent(plane, plane.workspace, values)
 
 
 def _reviewed(scene: Scene) -> Iterator[str]:
@@ -54,9 +58,12 @@ _GATE = ControlCommand(
     "gate",
     help_text(
         "Review a phase, and get the evidence that its gate step is reported with.",
-        ("runner review gate --phase-id p1 --step-id step_… --verdict pass", ""),
+        ("runner review gate --phase-id p1 --step-id step_…", "an agent reviews the phase"),
+        ("runner review gate … --verdict pass", "you did, and found nothing"),
         ("runner review gate … --verdict fail --findings @findings.json", ""),
-        details="With --verdict a review that a person or another tool made is recorded. "
+        details="Without --verdict an agent with a fresh context and a read-only project makes the "
+        "review; what it does is shown on standard error. With --verdict a review that a person or "
+        "another tool made is recorded, in posture supervised or debug. "
         "Findings are a JSON list of {severity, title, detail, deliverableId, file}. The verdict "
         "decides nothing by itself: the report of the step does, by the session's gate policy. "
         "The latest review of a step counts.",
@@ -65,7 +72,7 @@ _GATE = ControlCommand(
         *SESSION,
         Parameter("phase_id", "The phase.", metavar="ID", required=True),
         Parameter("step_id", "The outstanding gate step.", metavar="ID", required=True),
-        Parameter("verdict", "What the review found.", metavar="pass|warn|fail", required=True),
+        Parameter("verdict", "What the review found.", metavar="pass|warn|fail"),
         Parameter("summary", "What the review says in a few sentences."),
         Parameter("findings", "Its findings.", document, "JSON|@FILE|-"),
         Parameter("review_path", "Where the review is written down.", metavar="PATH"),

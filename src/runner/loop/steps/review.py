@@ -2,6 +2,7 @@
 
 import anyio
 
+from runner.deliverables.review import ReviewVerdict
 from runner.loop.assignment import Assignment
 from runner.loop.events import Notice
 from runner.loop.steps.context import StepContext
@@ -9,10 +10,16 @@ from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
 
 
-async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
-    """Have the phase reviewed, and the verdict made evidence.
+class NoVerdictError(Exception):
+    """A review could not run; the message says why."""
 
-    A review that ends without a verdict could not run; that is never a pass.
+
+async def have_reviewed(step: Step, context: StepContext) -> ReviewVerdict:
+    """Have an agent review the step's phase, and return what it submitted.
+
+    Raises:
+        NoVerdictError: it submitted nothing.
+        RunEndedError: there is a reason to end before it did.
     """
     context.judges.take_verdict()  # an older one must not count for this review
     briefing = await anyio.to_thread.run_sync(context.judges.briefing.text, step.phase_id)
@@ -27,7 +34,19 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
     review = context.judges.take_verdict()
     if review is None:
         why = turn.result.error or f"It said: {turn.result.text}"
-        return failure(f"The review session ended without submit_review. {why}")
+        raise NoVerdictError(f"The review session ended without submit_review. {why}")
+    return review
+
+
+async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
+    """Have the phase reviewed, and the verdict made evidence.
+
+    A review that ends without a verdict could not run; that is never a pass.
+    """
+    try:
+        review = await have_reviewed(step, context)
+    except NoVerdictError as error:
+        return failure(str(error))
     gate = await context.plane.record_review(
         session_id=context.session_id,
         phase_id=step.phase_id,

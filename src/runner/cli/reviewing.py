@@ -1,0 +1,82 @@
+"""`runner review gate` without a verdict: an agent makes the review."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.envelope import Envelope, failure
+from runner.autonomy.review_request import due_review
+from runner.autonomy.service import ControlPlane, new_ulid
+from runner.cli.assembly import Job, perform
+from runner.cli.parts import parts_of_review
+from runner.cli.presenter.factory import make_presenter
+from runner.config.catalogue import RUN_OPTIONS
+from runner.config.resolve import choose
+from runner.config.run_options import RunOptions
+from runner.deliverables.review import ReviewVerdict
+from runner.loop.events import RunEnded, RunEvent
+from runner.loop.ports import RunSink
+from runner.loop.steps.step import Step
+
+if TYPE_CHECKING:
+    from runner.loop.reviewing import ReviewFlow
+
+_GATE = "run_fidelity_gate"
+
+
+def review_with_agent(plane: ControlPlane, project: Path, values: Mapping[str, Any]) -> Envelope:
+    """Have an agent review a phase, and return the envelope with its evidence.
+
+    What people may want to see of it goes to standard error. Nothing is paid for before it is
+    clear that the review is due and allowed.
+
+    Args:
+        values: what `review gate` takes, without a verdict.
+    """
+    due = due_review(plane, values)
+    if not isinstance(due, str):
+        return due
+    verdict, problem = _reviewed(project, due, Step(values["step_id"], _GATE, values["phase_id"]))
+    if verdict is None:
+        error = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, problem)
+        return failure(error, request_id=new_ulid("req"))
+    # The verdict is the program's own: it has just made the review.
+    return plane.program.call(
+        "review",
+        "gate",
+        **{**values, "session_id": due},
+        verdict=verdict.verdict.value,
+        summary=verdict.summary,
+        findings=[finding.as_tool_input() for finding in verdict.findings],
+    )
+
+
+def _reviewed(project: Path, session_id: str, step: Step) -> tuple[ReviewVerdict | None, str]:
+    """Return the verdict, or None and why there is none."""
+    chosen = choose(RUN_OPTIONS, {"project_dir": project}, os.environ)
+    job = Job(project, RunOptions.of(chosen), f"Reviewing {step.phase_id}", command="review")
+    flows: list[ReviewFlow] = []
+    presenter = make_presenter(
+        output_format="text",
+        quiet=False,
+        debug=False,
+        stdout=sys.stderr,
+        stderr=sys.stderr,
+        environ=os.environ,
+    )
+    with presenter:
+        result = perform(job, _without_end(presenter), parts_of_review(session_id, step, flows))
+    return (flows[0].verdict if flows else None), result.message
+
+
+def _without_end(sink: RunSink) -> RunSink:
+    """Keep the summary of a run to itself: a review is none."""
+
+    def passing_on(event: RunEvent) -> None:
+        if not isinstance(event, RunEnded):
+            sink(event)
+
+    return passing_on

@@ -1,0 +1,90 @@
+"""Reviews by an agent, for callers that ask for one without a verdict.
+
+The command line makes them, in a process of its own: an agent with its sandbox and its signals is
+not at home in a thread of a server, and a process can be ended when its time is up.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.envelope import Envelope, failure
+from runner.autonomy.review_request import due_review
+from runner.autonomy.service import ControlPlane, new_ulid
+
+_END_SECONDS = 5.0
+_OPTIONS = ("session_id", "spec_id", "phase_id", "step_id", "review_path")
+
+
+class AgentReviewer:
+    """Has reviews made by `runner review gate`."""
+
+    def __init__(self, plane: ControlPlane, workspace: Path) -> None:
+        self._plane = plane
+        self._workspace = workspace
+
+    def __call__(self, params: Mapping[str, Any], seconds: float) -> Envelope:
+        """Return the envelope of the review; nothing is started for one that is not due.
+
+        Args:
+            params: what `review gate` takes, without a verdict.
+            seconds: how long it may take; then it is ended, and the session is as it was.
+        """
+        due = due_review(self._plane, params)
+        if not isinstance(due, str):
+            return due
+        process = subprocess.Popen(
+            self._command({**params, "session_id": due}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=sys.stderr,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return _failed(
+                ErrorCode.TIMEOUT, f"The review took longer than {seconds:g} s and was ended."
+            )
+        return _envelope(output)
+
+    def _command(self, params: Mapping[str, Any]) -> list[str]:
+        command = [sys.executable, "-m", "runner", "review", "gate", "--json"]
+        command += ["--workspace", str(self._workspace)]
+        for name in _OPTIONS:
+            if params.get(name) is not None:
+                command.append(f"--{name.replace('_', '-')}={params[name]}")
+        return command
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the review in order, so that its agent goes with it; then for good."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.communicate(timeout=_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def _envelope(output: bytes) -> Envelope:
+    try:
+        envelope = json.loads(output)
+    except ValueError:
+        return _failed(ErrorCode.REVIEW_UNAVAILABLE, "The review ended without an answer.")
+    return (
+        envelope
+        if isinstance(envelope, dict)
+        else _failed(ErrorCode.REVIEW_UNAVAILABLE, "The review ended without an answer.")
+    )
+
+
+def _failed(code: ErrorCode, message: str) -> Envelope:
+    return failure(RefusedError(code, message), request_id=new_ulid("req"))
