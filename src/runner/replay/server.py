@@ -1,5 +1,6 @@
 """The scripted model as a Messages API on 127.0.0.1."""
 
+import os
 import time
 from collections import deque
 from http import HTTPStatus
@@ -10,12 +11,14 @@ from urllib.parse import urlsplit
 
 from runner.errors import PrerequisiteError
 from runner.replay.ask import AGENT_HEADER, Ask, BadRequestError, agent_of, parse_ask
+from runner.replay.cleaner import Cleaner, Places
 from runner.replay.loopback import LoopbackHandler, LoopbackServer
 from runner.replay.player import Divergence, Player, find_place
 from runner.replay.script import Failure, Script
 from runner.replay.wire import estimate_tokens, failure, message, stream
 
 _KEPT_REQUESTS = 2000
+_KEY = "scripted-model"
 
 
 class ScriptedModel:
@@ -31,7 +34,9 @@ class ScriptedModel:
     """
 
     def __init__(self, script: Script, *, project: Path | None = None, port: int = 0) -> None:
-        self._player = Player(script, project)
+        cleaner = Cleaner.here(project, os.environ)
+        cleaner.learn_secrets(_KEY)
+        self._player = Player(script, Places.here(project, os.environ), cleaner)
         self._port = port
         self._asked: deque[Ask] = deque(maxlen=_KEPT_REQUESTS)
         self._http: _Server | None = None
@@ -78,11 +83,15 @@ class ScriptedModel:
         """Where conversations left the script so far, in order, each once."""
         return self._player.divergences
 
+    def unplayed(self) -> list[str]:
+        """Return in words what of a recording was not asked for; of another script nothing."""
+        return self._player.unplayed()
+
     def agent_environment(self) -> dict[str, str]:
         """Return what an agent process needs in its environment to talk to this model."""
         return {
             "ANTHROPIC_BASE_URL": self.base_url,
-            "ANTHROPIC_API_KEY": "scripted-model",
+            "ANTHROPIC_API_KEY": _KEY,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         }
 
