@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from typing import cast
 
 import typer
@@ -15,7 +16,8 @@ from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
-from runner.loop.events import RunResult
+from runner.loop.events import RunEnded, RunEvent, RunResult
+from runner.loop.ports import RunSink
 
 
 def present(job: Job, chosen: Chosen) -> RunResult:
@@ -30,7 +32,19 @@ def present(job: Job, chosen: Chosen) -> RunResult:
     )
     notify = load_runner_file(job.project_dir).notify
     with presenter, Notifier(notify, presenter, _warn) as notifier:
-        return perform(job, notifier)
+        return perform(job, _with_divergences(job, notifier))
+
+
+def _with_divergences(job: Job, sink: RunSink) -> RunSink:
+    """Return a sink that adds to the end of a run where it left its script."""
+
+    def told(event: RunEvent) -> None:
+        if isinstance(event, RunEnded):
+            left = {"divergences": list(job.divergences())}
+            event = replace(event, details={**event.details, **left})
+        sink(event)
+
+    return told
 
 
 def _warn(text: str) -> None:
@@ -51,7 +65,8 @@ def finish(job: Job, result: RunResult) -> None:
         typer.echo(
             f"Warning: The conversation left the script {plural(len(diverged), 'time')}; first: "
             f"{inert(diverged[0])}\n"
-            "       docs/scripted-model.md explains how sessions and turns are matched.",
+            "       docs/scripted-model.md explains how sessions and turns are matched, "
+            "docs/recordings.md what a replay is compared with.",
             err=True,
         )
     raise typer.Exit(code or (FAILURE if diverged else SUCCESS))

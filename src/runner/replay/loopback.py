@@ -173,6 +173,7 @@ class LoopbackHandler(BaseHTTPRequestHandler, Generic[S]):
 def shut_down(connection: socket.socket) -> None:
     """Wake whoever reads or writes a connection; one that is closed already is fine."""
     try:
-        connection.shutdown(socket.SHUT_RDWR)
+        # Below TLS: its own shutdown is not made for a connection that another thread reads.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
     except OSError:
         return  # the other side was faster

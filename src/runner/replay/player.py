@@ -142,11 +142,11 @@ class Player:
         return self._answer(turn, request, place)
 
     def _session_for(self, place: Place, *, has_tools: bool) -> Session | None:
-        conversation = _conversation(place)
+        talk = conversation(place)
         with self._lock:
-            if conversation not in self._given:
-                self._given[conversation] = self._choose(place.marker, has_tools=has_tools)
-            return self._given[conversation]
+            if talk not in self._given:
+                self._given[talk] = self._choose(place.marker, has_tools=has_tools)
+            return self._given[talk]
 
     def _choose(self, marker: PromptMarker | None, *, has_tools: bool) -> Session | None:
         for index, session in enumerate(self._script.session):
@@ -167,7 +167,7 @@ class Player:
         return text
 
     def _next_failure(self, place: Place, failures: Sequence[Failure]) -> Failure | None:
-        key = (_conversation(place), place.turn)
+        key = (conversation(place), place.turn)
         with self._lock:
             left = self._failed[key]
             for failing in failures:
@@ -244,7 +244,8 @@ class Player:
         return {name: str(value) for name, value in known.items() if value is not None}
 
 
-def _conversation(place: Place) -> Place:
+def conversation(place: Place) -> Place:
+    """Return the place at which the conversation of a place begins; it stands for it."""
     return Place(place.agent, place.marker, place.prompt, 0)
 
 

@@ -9,7 +9,7 @@ _HASH = r"[0-9a-f]{7,64}"
 
 _DATE = (
     rf"(?:{_DAY},? )?(?:{_MONTH} {{1,2}}\d{{1,2}}|\d{{1,2}} {_MONTH}(?= \d{{4}}))"
-    rf"(?:,? {{1,2}}\d{{4}})?(?: {_CLOCK})?(?: [A-Z]{{3,4}})?(?: \d{{4}})?(?: [+-]\d{{4}})?"
+    rf"(?:,? {{1,2}}\d{{4}})?(?: {_CLOCK})?(?: [AP]M)?(?: [A-Z]{{3,4}}(?= \d{{4}}))?(?: \d{{4}})?(?: [+-]\d{{4}})?"
 )
 
 # Each stands between characters of no word, so that no replacement makes room for another.
@@ -30,6 +30,11 @@ _TABLE = (
 )
 _ULID = re.compile(r"(?<![A-Za-z0-9])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![A-Za-z0-9])")
 _IN_CONTEXT = (
+    # ls -l: what the folder above has, who owns what, and what a file system makes of sizes
+    (r"^d[-rwxsStT]{9}[.+@]? .* \.\.$", "<parent>"),
+    (r"^(d[-rwxsStT]{9})[.+@]? +\d+ +\S+ +\S+ +\d+", r"\1 <owner>"),
+    (r"^([-lcbps][-rwxsStT]{9})[.+@]? +\d+ +\S+ +\S+", r"\1 <owner>"),
+    (r"^total \d+[KMG]?$", "total <size>"),
     (rf"(\[[^\]\n]+ ){_HASH}(?=\])", r"\1<hash>"),  # [main 1234567] a commit
     (r"^()[0-9a-f]{7,12}(?= )", r"\1<hash>"),  # the start of git log --oneline
     (rf"(\bindex ){_HASH}\.\.{_HASH}", r"\1<hash>..<hash>"),
