@@ -128,7 +128,7 @@ def test_a_prompt_without_a_marker_is_counted_and_not_recorded() -> None:
     tape.asked(_place(marker=None), [{"role": "user", "content": "Explore."}])
     tape.said(_place(marker=None), [], _said(_text("No.")))
     assert tape.sessions() == []
-    assert [warning[:10] for warning in tape.warnings()] == ["1 requests"]
+    assert [warning[:10] for warning in tape.warnings()] == ["1 request "]
 
 
 JSON = st.recursive(

@@ -194,6 +194,8 @@ class _Handler(LoopbackHandler[_Server]):
             self.send_header("Content-Length", str(reply.length))
         elif reply.has_body:
             self.send_header("Transfer-Encoding", "chunked")
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         self._write(b"", call)
 

@@ -132,15 +132,16 @@ class Tape:
             unanswered = sum(not (talk.turns or talk.failures) for talk in self._talks.values())
         if self.unmarked:
             yield (
-                f"{self.unmarked} requests belong to no prompt of runner (a subagent's, or the "
-                "agent's own after it compacted its context): they can't be played again."
+                f"{_count(self.unmarked, 'request')} belonged to no prompt of runner (a "
+                "subagent's, or the agent's own after it compacted its context), and can't be "
+                "played again."
             )
         if self.cut_off:
-            yield f"{self.cut_off} answers of the API broke off; they are not in the recording."
+            yield f"{_count(self.cut_off, 'answer')} of the API broke off; left out."
         if gaps:
-            yield f"{gaps} sessions are recorded up to an answer that was not understood."
+            yield f"{_count(gaps, 'session')} recorded only up to an answer that is missing."
         if unanswered:
-            yield f"{unanswered} sessions ended before the model answered; they are left out."
+            yield f"{_count(unanswered, 'session')} ended before the model answered; left out."
 
     def _turn(self, said: Said) -> Json:
         turn: Json = {}
@@ -191,3 +192,7 @@ def _fits_toml(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_fits_toml, value))
     return value is not None and (not isinstance(value, float) or math.isfinite(value))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
