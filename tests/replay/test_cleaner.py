@@ -39,6 +39,7 @@ VOLATILE = [
     ("index 1111111..2222222 100644", "index <hash>..<hash> 100644"),
     ("<object at 0x7f3a2b1c4d5e>", "<object at <address>>"),
     ("pid 4242 ended", "pid <pid> ended"),
+    ('{"pid": 4242}', '{"pid": <pid>}'),
     ("[1] 4242", "[1] <pid>"),
     ("http://127.0.0.1:40123/x", "http://127.0.0.1:<port>/x"),
     ("listening on port 40123", "listening on port <port>"),

@@ -38,7 +38,7 @@ _IN_CONTEXT = (
     (rf"(\[[^\]\n]+ ){_HASH}(?=\])", r"\1<hash>"),  # [main 1234567] a commit
     (r"^()[0-9a-f]{7,12}(?= )", r"\1<hash>"),  # the start of git log --oneline
     (rf"(\bindex ){_HASH}\.\.{_HASH}", r"\1<hash>..<hash>"),
-    (r"(\b(?i:pid|process)(?:: ?| |=))\d+\b", r"\1<pid>"),
+    (r"(\b(?i:pid|process)\"?(?:: ?| |=))\d+\b", r"\1<pid>"),
     (r"^(\[\d+\] )\d+$", r"\1<pid>"),  # a job that the shell put in the background
     (r"((?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):)\d{5}(?!\d)", r"\1<port>"),
     (r"(\b(?i:port)(?:: ?| |=))\d{5}(?!\d)", r"\1<port>"),
