@@ -155,8 +155,12 @@ class Upstream:
         Raises:
             OSError, HTTPException: the API can't be reached, or the call was cancelled.
         """
+        sent: dict[str, str] = {}
+        for name, value in for_other_side(headers):
+            # A header that stands twice says the same as one with both values.
+            sent[name] = f"{sent[name]}, {value}" if name in sent else value
         request = Request(  # noqa: S310 - upstream_url made sure that it is HTTP
-            self.url + path, data=body, headers=dict(for_other_side(headers)), method=method
+            self.url + path, data=body, headers=sent, method=method
         )
         return Reply(_opener(call).open(request), method)
 
