@@ -1,8 +1,9 @@
 import base64
+import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.replay.cleaner import Cleaner, Places
@@ -10,6 +11,7 @@ from runner.replay.compare import difference
 from runner.replay.script import fill
 from runner.replay.secrets import MASK, Scrubber, secret_values
 from runner.replay.volatile import without_volatile
+from runner.replay.wire import without_reminders
 
 KEY = "canary-4711-do-not-keep"
 PLACES = Places(Path("/home/ada/greeter"), Path("/home/ada"), Path("/scratch/tmp"))
@@ -94,6 +96,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(max_examples=400)
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_taking_out_twice_changes_nothing(text: str) -> None:
     once = without_volatile(text)
@@ -185,6 +188,13 @@ def test_secrets_are_found_by_the_names_of_variables(tmp_path: Path) -> None:
 
 def test_a_reminder_of_the_agent_is_not_compared() -> None:
     assert CLEANER.comparable("a\n<system-reminder>be good</system-reminder>\n") == "a"
+
+
+@given(st.lists(st.sampled_from(["<system-reminder>", "</system-reminder>", "a", "\n"])))
+def test_reminders_are_found_as_by_looking_at_the_whole_text(parts: list[str]) -> None:
+    text = "".join(parts)
+    whole = re.sub("<system-reminder>.*?</system-reminder>", "", text, flags=re.DOTALL)
+    assert without_reminders(text) == whole
 
 
 def test_a_long_text_is_compared_by_its_digest() -> None:

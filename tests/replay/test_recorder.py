@@ -86,11 +86,13 @@ def ask(
     messages: list[dict[str, Any]],
     headers: dict[str, str] | None = None,
     *,
+    tools: int = 1,
     streamed: bool = True,
 ) -> http.client.HTTPResponse:
     """Send a request for messages; return the answer as soon as its headers are there."""
     connection = http.client.HTTPConnection(urlsplit(base_url).netloc, timeout=SECONDS)
-    body = json.dumps({"model": "m-1", "messages": messages, "stream": streamed})
+    offered = [{"name": "Bash"}] * tools
+    body = json.dumps({"model": "m-1", "messages": messages, "stream": streamed, "tools": offered})
     sent = {"Connection": "close", **(headers or {})}
     connection.request("POST", "/v1/messages?beta=true", body, sent)
     return connection.getresponse()
@@ -261,7 +263,8 @@ def test_an_agent_that_goes_away_ends_the_request_to_the_api(
             ended.set()
 
     api.reply = reply
-    body = json.dumps({"messages": prompt(), "stream": True}).encode()
+    talk = {"messages": prompt(), "stream": True, "tools": [{"name": "Bash"}]}
+    body = json.dumps(talk).encode()
     address = urlsplit(_url(recorder))
     with socket.create_connection((str(address.hostname), int(address.port or 0))) as client:
         head = f"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -320,7 +323,8 @@ def test_a_session_that_ended_in_between_is_on_disk_when_the_next_begins(
 
 
 def test_the_agents_own_housekeeping_is_not_recorded(recorder: Recorder, path: Path) -> None:
-    ask(_url(recorder), [{"role": "user", "content": "Write a title."}]).read()
+    title = {"role": "user", "content": f"Write a title for: {prompt()[0]['content']}"}
+    ask(_url(recorder), [title], tools=0).read()
     recorder.save()
     assert (path.exists(), list(recorder.warnings())) == (False, [])
 

@@ -2,6 +2,7 @@
 
 import base64
 import re
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -28,7 +29,7 @@ _SHAPES = (
     r"((?i:\bbearer )\s*)[A-Za-z0-9._~+/=-]{8,}",
     r"((?i:\bx-api-key:)\s*)[^\s\"'\[]{8,}",
     r"((?i:\bauthorization:)\s*(?i:basic )\s*)[A-Za-z0-9+/=]{8,}",
-    r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s/@\[]+(?=@)",  # a password in an address
+    r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@]*:)[^\s/@\[]+(?=@)",  # a password in an address
     r"()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
 )
 _SHAPE = tuple(re.compile(shape, re.DOTALL) for shape in _SHAPES)
@@ -54,16 +55,18 @@ class Scrubber:
     """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
+        self._lock = threading.Lock()
         self._values: set[str] = set()
         self._known: re.Pattern[str] | None = None
         self.learn(*values)
 
     def learn(self, *values: str) -> None:
         """Take these as secrets from now on; values of less than 8 characters are not."""
-        new = {value for value in values if len(value) >= _MIN_LENGTH} - self._values
-        if new:
-            # Replaced as a whole: another thread may be in the middle of a text.
-            self._values = self._values | new
+        new = {value for value in values if len(value) >= _MIN_LENGTH}
+        with self._lock:
+            if new <= self._values:
+                return
+            self._values |= new
             forms = {form for value in self._values for form in _forms(value)}
             longest_first = sorted(forms, key=lambda form: (-len(form), form))
             self._known = re.compile("|".join(map(re.escape, longest_first)))

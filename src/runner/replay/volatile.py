@@ -32,16 +32,16 @@ _ULID = re.compile(r"(?<![A-Za-z0-9])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![A-Za-z0-9])"
 _IN_CONTEXT = (
     # ls -l: what the folder above has, who owns what, and what a file system makes of sizes
     (r"^d[-rwxsStT]{9}[.+@]? .* \.\.$", "<parent>"),
-    (r"^(d[-rwxsStT]{9})[.+@]? +\d+ +\S+ +\S+ +\d+", r"\1 <owner>"),
+    (r"^(d[-rwxsStT]{9})[.+@]? +\d+ +\S+ +\S+ +\d+(?!\w)", r"\1 <owner>"),
     (r"^([-lcbps][-rwxsStT]{9})[.+@]? +\d+ +\S+ +\S+", r"\1 <owner>"),
     (r"^total \d+[KMG]?$", "total <size>"),
-    (rf"(\[[^\]\n]+ ){_HASH}(?=\])", r"\1<hash>"),  # [main 1234567] a commit
+    (rf"(\[[^\]\n]{{1,200}} ){_HASH}(?=\])", r"\1<hash>"),  # [main 1234567] a commit
     (r"^()[0-9a-f]{7,12}(?= )", r"\1<hash>"),  # the start of git log --oneline
-    (rf"(\bindex ){_HASH}\.\.{_HASH}", r"\1<hash>..<hash>"),
+    (rf"(\bindex ){_HASH}\.\.{_HASH}(?!\w)", r"\1<hash>..<hash>"),
     (r"(\b(?i:pid|process)\"?(?:: ?| |=))\d+\b", r"\1<pid>"),
     (r"^(\[\d+\] )\d+$", r"\1<pid>"),  # a job that the shell put in the background
-    (r"((?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):)\d{5}(?!\d)", r"\1<port>"),
-    (r"(\b(?i:port)(?:: ?| |=))\d{5}(?!\d)", r"\1<port>"),
+    (r"((?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):)\d{5}(?!\w)", r"\1<port>"),
+    (r"(\b(?i:port)(?:: ?| |=))\d{5}(?!\w)", r"\1<port>"),
     (r"(\bbackground with ID: )\w+", r"\1<id>"),
     (r"(?<![\w}>.])((?:/private)?(?:/var/folders/\w+/\w+/T|/var/tmp|/tmp)/)[\w.-]+", r"\1<name>"),
 )

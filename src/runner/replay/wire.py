@@ -10,6 +10,7 @@ from typing import Any
 Json = dict[str, Any]
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_REMINDER_END = "</system-reminder>"
 _PIECE = 512  # characters a streamed delta carries
 _ERROR_TYPES = {
     400: "invalid_request_error",
@@ -101,7 +102,9 @@ def user_texts(item: Json) -> list[str]:
 
 def without_reminders(text: str) -> str:
     """Return the text without what Claude Code reminds the model of in it."""
-    return _REMINDER.sub("", text)
+    # Past the last end there is nothing to find, and looking costs time for each beginning.
+    before, end, rest = text.rpartition(_REMINDER_END)
+    return _REMINDER.sub("", before + end) + rest
 
 
 def text_blocks(content: object) -> list[str]:

@@ -85,7 +85,12 @@ class Recorder:
         names = ("NO_PROXY", "no_proxy")
         direct = next((self._environ[name] for name in names if self._environ.get(name)), "")
         no_proxy = ",".join(filter(None, (direct, "127.0.0.1")))
-        return {"ANTHROPIC_BASE_URL": self._http.base_url, **dict.fromkeys(names, no_proxy)}
+        return {
+            "ANTHROPIC_BASE_URL": self._http.base_url,
+            **dict.fromkeys(names, no_proxy),
+            # As in a replay: what the agent asks for itself must not differ between the two.
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
 
     def save(self) -> None:
         """Write what was said so far. A problem is not raised: the run matters more."""
@@ -147,9 +152,9 @@ class _Handler(LoopbackHandler[_Server]):
             ask = parse_ask(self.path, body)
         except BadRequestError:
             return None  # the API will say so
+        if not ask.tool_names:
+            return None  # housekeeping of the agent, which may well quote a prompt
         place = find_place(ask.messages, agent_of(self.headers.get(AGENT_HEADER), ask.body))
-        if place.marker is None and not ask.tool_names:
-            return None
         if recorder.tape.asked(place, ask.messages):
             recorder.save()
         return Exchange(recorder.tape, place, ask.messages, recorder.save)
