@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SPEC, Project, project
+from tests.e2e.harness import SPEC, Project, agent_environment, project
 
-from runner.replay.script import load_script
+from runner.replay import ScriptedModel, load_script
+from runner.replay.demo import demo_script, demo_spec_text
 from runner.replay.volatile import without_volatile
 
 pytestmark = pytest.mark.e2e
@@ -113,21 +114,27 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         yield Recorded(path, ours, ours.run("--record", str(path)))
 
 
-def _replay(recorded: Recorded, script: Path, folder: Path, *arguments: str) -> Replayed:
-    copy = folder / "project"
-    copy.mkdir(parents=True)
-    _prepare(copy)
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", "run", "--replay", str(script), *arguments],
-        cwd=copy,
-        env={**recorded.ours.environment, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"},
+def _run(
+    folder: Path, environment: dict[str, str], *arguments: str
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "runner", "run", *arguments],
+        cwd=folder,
+        env=environment,
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    return Replayed(copy, done)
+
+
+def _replay(recorded: Recorded, script: Path, folder: Path, *arguments: str) -> Replayed:
+    copy = folder / "project"
+    copy.mkdir(parents=True)
+    _prepare(copy)
+    environment = {**recorded.ours.environment, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    return Replayed(copy, _run(copy, environment, "--replay", str(script), *arguments))
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +205,19 @@ def test_a_replay_that_goes_another_way_says_where(recorded: Recorded, tmp_path:
     assert "now “tampered”" in replayed.done.stderr
 
 
+def test_the_demo_recorded_here_replays_in_a_folder_with_a_longer_name(tmp_path: Path) -> None:
+    here, there = tmp_path / "a" / "project", tmp_path / ("long-" * 20) / "project"
+    for folder in (here, there):
+        folder.mkdir(parents=True)
+        (folder / "SPEC.md").write_text(demo_spec_text(), encoding="utf-8")
+    path = tmp_path / "demo.toml"
+    with ScriptedModel(demo_script(), project=here) as model:
+        environment = agent_environment(tmp_path, model.base_url)
+        codes = [_run(here, environment, "--record", str(path)).returncode]
+    replayed = _run(there, environment, "--replay", str(path))
+    assert [*codes, replayed.returncode] == [0, 0], replayed.stderr
+
+
 def test_recording_and_replaying_exclude_each_other(recorded: Recorded, tmp_path: Path) -> None:
     replayed = _replay(recorded, recorded.path, tmp_path, "--record", str(tmp_path / "new.toml"))
     assert (replayed.done.returncode, (tmp_path / "new.toml").exists()) == (2, False)
@@ -207,14 +227,7 @@ def test_recording_and_replaying_exclude_each_other(recorded: Recorded, tmp_path
 def test_another_cloud_is_refused_before_the_agent_starts(
     recorded: Recorded, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "runner", "run", "--record", str(tmp_path / "new.toml")],
-        cwd=recorded.ours.path,
-        env={**recorded.ours.environment, "CLAUDE_CODE_USE_BEDROCK": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {**recorded.ours.environment, "CLAUDE_CODE_USE_BEDROCK": "1"}
+    done = _run(recorded.ours.path, environment, "--record", str(tmp_path / "new.toml"))
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
     assert "CLAUDE_CODE_USE_BEDROCK" in done.stderr

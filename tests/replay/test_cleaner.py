@@ -199,7 +199,7 @@ def test_reminders_are_found_as_by_looking_at_the_whole_text(parts: list[str]) -
 
 def test_a_long_text_is_compared_by_its_digest() -> None:
     one, other = CLEANER.comparable("x " * 50_000 + "a"), CLEANER.comparable("x " * 50_000 + "b")
-    assert len(one) < 21_000
+    assert len(one) < 41_000
     assert one != other
 
 
@@ -221,6 +221,24 @@ def test_half_a_character_can_be_kept() -> None:
 )
 def test_a_difference_is_shown_where_it_is(recorded: str, now: str, told: str) -> None:
     assert difference(recorded, now) == told
+
+
+CUT = "one\ntwo{0}\n\n... [{1} characters truncated] ...\n\n{2}\nlast"
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (CUT.format("\nthr", 900, "ine"), None),
+        (CUT.format("\n", 12, "eight\nnine"), None),
+        (CUT.format("\nTHREE", 907, "ne").replace("two", "2"), "line 2: recorded “two”, now “2”"),
+        (CUT.format("\n", 907, "x").replace("last", "end"), "line 3: recorded “last”, now “end”"),
+    ],
+)
+def test_an_output_that_the_agent_cut_is_compared_by_its_whole_lines(
+    now: str, told: str | None
+) -> None:
+    assert difference(CUT.format("\nthree\nfo", 907, "nine"), now) == told
 
 
 @given(st.text(), st.text())

@@ -17,7 +17,8 @@ from runner.replay.secrets import Scrubber, secret_values
 from runner.replay.volatile import without_volatile
 from runner.replay.wire import without_reminders
 
-_LIMIT = 20_000  # characters of a compared text that are kept
+# Characters of a compared text that are kept: more than the agent leaves of an output it cuts.
+_LIMIT = 40_000
 _SLUG_LENGTH = 8
 _LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
 
