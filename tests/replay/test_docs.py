@@ -7,9 +7,10 @@ import pytest
 from pydantic import BaseModel
 
 from runner.marker import Instruction
-from runner.replay.script import Failure, Session, ToolCall, Turn, Usage, parse_script
+from runner.replay.script import Failure, Recording, Session, ToolCall, Turn, Usage, parse_script
 
-TEXT = (Path(__file__).parents[2] / "docs" / "scripted-model.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "scripted-model.md").read_text()
 SCRIPTS = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
 
 
@@ -22,6 +23,11 @@ def test_every_script_shown_is_valid(text: str) -> None:
 def test_every_key_is_described(model: type[BaseModel]) -> None:
     described = set(re.findall(r"`\[*(?:session\.)?(\w+)\b[^`]*`", TEXT))
     assert set(model.model_fields) <= described
+
+
+def test_the_head_of_a_recording_is_described() -> None:
+    described = (DOCS / "recordings.md").read_text()
+    assert [key for key in Recording.model_fields if f"`{key}`" not in described] == []
 
 
 def test_every_instruction_is_described() -> None:

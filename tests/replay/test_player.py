@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.marker import Instruction, PromptMarker
+from runner.replay.cleaner import Places
 from runner.replay.player import Player, find_place
 from runner.replay.script import Failure, parse_script
 from runner.replay.wire import Answer, Json
@@ -28,7 +29,7 @@ expect_error = false
 
 
 def _player(text: str, project: Path | None = None) -> Player:
-    return Player(parse_script(text, name="test"), project)
+    return Player(parse_script(text, name="test"), Places(project))
 
 
 def _ask(player: Player, talk: Talk, *, agent: str = "a", **request: Any) -> Answer | Failure:

@@ -69,7 +69,7 @@ def test_match_keys_left_out_match_anything() -> None:
             SMALLEST + 'tools = [{name = "A", inputs = {}}]',
             "session 1, turn 1, tool 1",
             'no key "inputs"',
-            "name, input, content_file",
+            "name, input, input_json, content_file",
         ),
         (SMALLEST + "delay_ms = -1", "session 1, turn 1", '"delay_ms"', "delay_ms"),
         (SMALLEST + "error = {}", "session 1, turn 1", '"error.status" is missing', "error.status"),
@@ -117,10 +117,16 @@ def test_a_mistake_is_named_with_its_place_and_a_remedy(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (SMALLEST.replace('text = "Hello"', "delay_ms = 1"), 'needs "text", "tools" or "error"'),
+        (
+            SMALLEST.replace('text = "Hello"', "delay_ms = 1"),
+            'needs "text", "tools", "stop_reason" or "error"',
+        ),
         ("session = []", "at least one [[session]]"),
         ('session = [{instruction = "coding", turn = []}]', "at least one [[session.turn]]"),
-        (SMALLEST.replace("text =", "thinking ="), 'needs "text", "tools" or "error"'),
+        (
+            SMALLEST.replace("text =", "thinking ="),
+            'needs "text", "tools", "stop_reason" or "error"',
+        ),
         (
             SMALLEST.replace("text =", "error = {status = 500}\nthinking ="),
             '"thinking" also needs',

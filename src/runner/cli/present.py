@@ -19,7 +19,8 @@ from runner.cli.run_log import RunLog
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
-from runner.loop.events import Notice, RunResult
+from runner.loop.events import Notice, RunEnded, RunEvent, RunResult
+from runner.loop.ports import RunSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,22 @@ def present(job: Job, chosen: Chosen) -> Presented:
         if has_unadopted(job.project_dir):
             text = "This project has a plan of Autonoe, which a run here does not use."
             log(Notice("warning", text, "`runner init --from-autonoe` takes it over."))
-        result = perform(replace(job, facts=(*job.facts, ("Log", log.shown))), log)
+        result = perform(
+            replace(job, facts=(*job.facts, ("Log", log.shown))), _with_divergences(job, log)
+        )
     return Presented(result, presenter.lost, in_json=chosen[OUTPUT_FORMAT] != "text")
+
+
+def _with_divergences(job: Job, sink: RunSink) -> RunSink:
+    """Return a sink that adds to the end of a run where it left its script."""
+
+    def told(event: RunEvent) -> None:
+        if isinstance(event, RunEnded):
+            left = {"divergences": list(job.divergences())}
+            event = replace(event, details={**event.details, **left})
+        sink(event)
+
+    return told
 
 
 def _warn(text: str) -> None:
@@ -79,7 +94,8 @@ def finish(job: Job, presented: Presented) -> None:
         typer.echo(
             f"Warning: The conversation left the script {plural(len(diverged), 'time')}; first: "
             f"{inert(diverged[0])}\n"
-            "       docs/scripted-model.md explains how sessions and turns are matched.",
+            "       docs/scripted-model.md explains how sessions and turns are matched, "
+            "docs/recordings.md what a replay is compared with.",
             err=True,
         )
     # Whoever closed a pipe knows that, and needs no message.

@@ -1,15 +1,23 @@
-"""Surroundings in which a scripted model answers instead of a paid one."""
+"""Surroundings in which a scripted model answers instead of a paid one, or one is recorded."""
 
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import typer
+
 from runner.cli.assembly import Command, Job
+from runner.cli.durations import plural
 from runner.config.run_options import RunOptions
+from runner.errors import UsageError
+from runner.replay.recording import Recorder
 from runner.replay.script import Script, load_script
 from runner.replay.server import ScriptedModel
+
+Facts = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +33,9 @@ class Scripted:
     model: ScriptedModel
 
     def divergences(self) -> Sequence[str]:
-        """Return where the conversation left the script so far, in words."""
-        return [str(divergence) for divergence in self.model.divergences]
+        """Return where the conversation left the script, in words; to be asked at the end."""
+        left = [str(divergence) for divergence in self.model.divergences]
+        return [*left, *self.model.unplayed()]
 
 
 @contextmanager
@@ -37,15 +46,24 @@ def answering(
     message: str,
     *,
     command: Command,
+    record: Path | None = None,
 ) -> Iterator[Job]:
     """Give the job of a command, with the model that answers it: scripted, or the real one.
 
     Raises:
         ScriptError: the script that `replay` names is wrong.
+        UsageError: the file that `record` names can't be used, or both are given.
+        ConfigError: what `record` asks for can't be recorded.
     """
     if replay is None:
-        yield Job(project_dir, options, message, command=command)
+        with recorded(record, project_dir) as (environment, facts):
+            yield Job(project_dir, options, message, environment, facts, command=command)
         return
+    if record is not None:
+        raise UsageError(
+            "--record and --replay exclude each other: what a script says is written already.",
+            hint="Leave out one of them.",
+        )
     with scripted(replay, project_dir) as answers:
         yield Job(
             project_dir,
@@ -56,6 +74,31 @@ def answering(
             command=command,
             divergences=answers.divergences,
         )
+
+
+@contextmanager
+def recorded(record: Path | None, project_dir: Path) -> Iterator[tuple[dict[str, str], Facts]]:
+    """Record what the model says into a file, where one is named; say at the end how that went.
+
+    Yields:
+        what the agent needs in its environment, and lines for the startup display.
+
+    Raises:
+        UsageError: the file can't be used.
+        ConfigError: the traffic can't be recorded.
+    """
+    if record is None:
+        yield {}, ()
+        return
+    with Recorder(record, project=project_dir, environ=os.environ) as recorder:
+        yield recorder.agent_environment(), (("Recording to", str(record)),)
+    for warning in recorder.warnings():
+        typer.echo(f"Warning: {warning}", err=True)
+    if recorder.recorded:
+        count = plural(recorder.recorded, "agent session")
+        typer.echo(f"Recorded {count} in {record}. It holds texts of your project.", err=True)
+    else:
+        typer.echo("Nothing was recorded: no agent session was answered.", err=True)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from runner.cli.exit_codes import exit_code
+from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
 from runner.loop.events import ExitReason, RunEnded
 
 
@@ -40,6 +40,7 @@ class ResultObject(TypedDict):
     hint: str | None
     blocked_ids: list[str]
     quota_resets_at: int | None
+    divergences: list[str]
 
 
 def verified_count(details: Mapping[str, Any]) -> int | None:
@@ -53,15 +54,18 @@ def result_object(ended: RunEnded) -> ResultObject:
 
     Fields that the control plane knows and the loop does not (`session_id`, `loop_signal`,
     `pause_reason`, `failure_reason`, `recommended_actions`, `verified`, `gates`) come from
-    `ended.details` under their own names, and are null or empty without them.
+    `ended.details` under their own names, and are null or empty without them. So do the
+    `divergences` from a script; a run that left its script can't end well (present.finish).
     """
     result, details = ended.result, ended.details
+    divergences = list(details.get("divergences") or ())
     counts = result.counts
     return ResultObject(
         type="result",
         command=result.command,
         exit_reason=result.exit_reason,
-        exit_code=exit_code(result.exit_reason, result.signal_number),
+        exit_code=exit_code(result.exit_reason, result.signal_number)
+        or (FAILURE if divergences else SUCCESS),
         spec_id=result.spec_id,
         session_id=details.get("session_id"),
         loop_signal=details.get("loop_signal"),
@@ -84,4 +88,5 @@ def result_object(ended: RunEnded) -> ResultObject:
         hint=result.hint,
         blocked_ids=list(result.blocked_ids),
         quota_resets_at=result.quota_resets_at,
+        divergences=divergences,
     )

@@ -7,7 +7,7 @@ import typer
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert
 from runner.cli.options import takes
-from runner.config.catalogue import REPLAY, RUN_OPTIONS
+from runner.config.catalogue import RECORD, REPLAY, RUN_OPTIONS
 from runner.config.environment import unknown_variables
 from runner.config.resolve import Chosen
 from runner.config.run_options import RunOptions, require_spec
@@ -35,7 +35,15 @@ def run(chosen: Chosen) -> None:
     from runner.cli.replaying import answering  # noqa: PLC0415
 
     options = RunOptions.of(chosen)
-    with answering(chosen[REPLAY], project, options, "Implementing SPEC.md", command="run") as job:
+    answers = answering(
+        chosen[REPLAY],
+        project,
+        options,
+        "Implementing SPEC.md",
+        command="run",
+        record=chosen[RECORD],
+    )
+    with answers as job:
         result = present(job, chosen)
     finish(job, result)
 

@@ -5,7 +5,7 @@ import os
 from runner.cli.help_text import help_text
 from runner.cli.options import takes
 from runner.cli.run import warn_of_unknown_variables
-from runner.config.catalogue import COMMIT, REPLAY, SYNC_OPTIONS
+from runner.config.catalogue import COMMIT, RECORD, REPLAY, SYNC_OPTIONS
 from runner.config.resolve import Chosen
 from runner.config.run_options import RunOptions, require_spec
 
@@ -30,7 +30,15 @@ def sync(chosen: Chosen) -> None:
     from runner.cli.replaying import answering  # noqa: PLC0415
 
     options = RunOptions.of(chosen, sandbox=not switched_off(os.environ))
-    with answering(chosen[REPLAY], project, options, "Syncing with SPEC.md", command="sync") as job:
+    answers = answering(
+        chosen[REPLAY],
+        project,
+        options,
+        "Syncing with SPEC.md",
+        command="sync",
+        record=chosen[RECORD],
+    )
+    with answers as job:
         result = present(job, chosen)
     if chosen[COMMIT]:
         from runner.cli.sync_commit import commit_results  # noqa: PLC0415

@@ -163,6 +163,15 @@ REPLAY = Option[Path | None](
     metavar="FILE",
     default_shown="none",
 )
+RECORD = Option[Path | None](
+    "record",
+    kinds.PATH,
+    None,
+    "Record what the model says here, for --replay; without keys and paths.",
+    metavar="FILE",
+    default_shown="none",
+    in_file=False,  # a repository must not choose which file is written
+)
 ALLOW_DESTRUCTIVE = Option[bool](
     "allow-destructive",
     kinds.FLAG,
@@ -262,6 +271,7 @@ COMMON_OPTIONS: tuple[Option[Any], ...] = (
     DEBUG,
     POSTURE,
     REPLAY,
+    RECORD,
 )
 """What `runner run` and `runner sync` share."""
 

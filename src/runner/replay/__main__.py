@@ -25,9 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with ScriptedModel(script, project=options.project.resolve(), port=options.port) as model:
             _say(sys.stdout, model.base_url)
             _wait_for_signal()
-            for divergence in model.divergences:
-                _say(sys.stderr, str(divergence))
-            return 1 if model.divergences else 0
+            left = [*map(str, model.divergences), *model.unplayed()]
+            for line in left:
+                _say(sys.stderr, line)
+            return 1 if left else 0
     except RunnerError as error:
         _say(sys.stderr, f"Error: {error}")
         return _USAGE_EXIT

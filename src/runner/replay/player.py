@@ -10,17 +10,18 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, takewhile
-from pathlib import Path
+from itertools import groupby
 
 from runner.marker import PromptMarker
+from runner.replay.cleaner import Cleaner, Places
+from runner.replay.heard import by_model, last_results, unlike_recorded
 from runner.replay.script import Failure, Script, Session, Turn, Usage, fill, unfilled
 from runner.replay.wire import (
     Answer,
     Json,
     estimate_tokens,
+    natural_stop,
     stable_id,
-    tool_results,
     user_texts,
 )
 
@@ -74,28 +75,49 @@ def find_place(messages: Sequence[Json], agent: str) -> Place:
     return Place(agent, marker, len(marked), _model_turns(messages[start:]))
 
 
+_NOWHERE = Places()
+
+
 class Player:
     """Plays a script. Safe to use from many threads.
 
     Args:
         script: what to play.
-        project: what `{{project}}` stands for; None leaves it unknown.
+        places: what the placeholders for folders stand for.
+        cleaner: makes what the agent says comparable with a recording; needed to play one.
     """
 
-    def __init__(self, script: Script, project: Path | None = None) -> None:
+    def __init__(
+        self, script: Script, places: Places = _NOWHERE, cleaner: Cleaner | None = None
+    ) -> None:
         self._script = script
-        self._project = project
+        self._places = places
+        self._cleaner = cleaner
         self._lock = threading.Lock()
         self._given: dict[Place, Session | None] = {}
         self._used: set[int] = set()
         self._failed: Counter[tuple[Place, int]] = Counter()
         self._divergences: dict[Divergence, None] = {}
+        self._reached: Counter[int] = Counter()
 
     @property
     def divergences(self) -> list[Divergence]:
         """Where conversations left the script so far, in order, each once."""
         with self._lock:
             return list(self._divergences)
+
+    def unplayed(self) -> list[str]:
+        """Return in words what of a recording was not asked for; of another script nothing."""
+        if self._script.recording is None:
+            return []
+        with self._lock:
+            reached = dict(self._reached)
+        return [
+            f"Session {number} of the recording ({session.title}) {_how_far(had, answers)}."
+            for number, session in enumerate(self._script.session, start=1)
+            for had, answers in ((reached.get(number - 1, 0), session.answers),)
+            if not session.fallback and not session.repeat and had < answers
+        ]
 
     def diverge(self, message: str, place: Place | None = None) -> None:
         """Note that something happened which the script does not say."""
@@ -116,15 +138,15 @@ class Player:
             text = f"The script has no turn {place.turn + 1} for this session; it ends here."
             self.diverge(text, place)
             return self._plain(request, place, text)
-        self._check_results(turn, request, place)
+        self._check(session, turn, request, place)
         return self._answer(turn, request, place)
 
     def _session_for(self, place: Place, *, has_tools: bool) -> Session | None:
-        conversation = _conversation(place)
+        talk = conversation(place)
         with self._lock:
-            if conversation not in self._given:
-                self._given[conversation] = self._choose(place.marker, has_tools=has_tools)
-            return self._given[conversation]
+            if talk not in self._given:
+                self._given[talk] = self._choose(place.marker, has_tools=has_tools)
+            return self._given[talk]
 
     def _choose(self, marker: PromptMarker | None, *, has_tools: bool) -> Session | None:
         for index, session in enumerate(self._script.session):
@@ -145,7 +167,7 @@ class Player:
         return text
 
     def _next_failure(self, place: Place, failures: Sequence[Failure]) -> Failure | None:
-        key = (_conversation(place), place.turn)
+        key = (conversation(place), place.turn)
         with self._lock:
             left = self._failed[key]
             for failing in failures:
@@ -155,8 +177,19 @@ class Player:
                 left -= failing.times
         return None
 
+    def _check(self, session: Session, turn: Turn, request: Json, place: Place) -> None:
+        sessions = enumerate(self._script.session)
+        number = next(number for number, one in sessions if one is session)
+        with self._lock:
+            self._reached[number] = max(self._reached[number], place.turn + 1)
+        if self._cleaner is not None:
+            for unlike in unlike_recorded(session, place.turn, request["messages"], self._cleaner):
+                self.diverge(unlike, place)
+        if turn.results is None:
+            self._check_results(turn, request, place)
+
     def _check_results(self, turn: Turn, request: Json, place: Place) -> None:
-        failed = [result for result in _last_results(request) if result.get("is_error")]
+        failed = [result for result in last_results(request["messages"]) if result.get("is_error")]
         if turn.expect_error is None or turn.expect_error == bool(failed):
             return
         if turn.expect_error:
@@ -184,7 +217,13 @@ class Player:
             })  # fmt: skip
         given = turn.usage or self._script.usage
         usage = {**given.model_dump(), **_estimated(given, request, blocks)}
-        return Answer(stable_id("msg", place), tuple(blocks), usage, turn.delay_ms / 1000)
+        return Answer(
+            stable_id("msg", place),
+            tuple(blocks),
+            usage,
+            turn.delay_ms / 1000,
+            turn.stop_reason or natural_stop(blocks),
+        )
 
     def _plain(self, request: Json, place: Place, text: str) -> Answer:
         usage = {
@@ -197,7 +236,7 @@ class Player:
     def _values(self, place: Place) -> dict[str, str]:
         marker = place.marker
         known = {
-            "project": self._project,
+            **self._places.values(),
             "task": marker and marker.task,
             "phase": marker and marker.phase,
             "iteration": marker and marker.iteration,
@@ -205,23 +244,14 @@ class Player:
         return {name: str(value) for name, value in known.items() if value is not None}
 
 
-def _conversation(place: Place) -> Place:
+def conversation(place: Place) -> Place:
+    """Return the place at which the conversation of a place begins; it stands for it."""
     return Place(place.agent, place.marker, place.prompt, 0)
 
 
 def _model_turns(messages: Sequence[Json]) -> int:
     """Count the model's turns; one that is sent in several messages counts once."""
-    return sum(by_model for by_model, _ in groupby(messages, key=_by_model))
-
-
-def _last_results(request: Json) -> list[Json]:
-    """Return the tool results since the model's last turn, whatever else stands there."""
-    since = takewhile(lambda item: not _by_model(item), reversed(request["messages"]))
-    return [result for item in since for result in tool_results(item)]
-
-
-def _by_model(item: Json) -> bool:
-    return item.get("role") == "assistant"
+    return sum(by_model for by_model, _ in groupby(messages, key=by_model))
 
 
 def _estimated(given: Usage, request: Json, blocks: Sequence[Json]) -> dict[str, int]:
@@ -231,3 +261,7 @@ def _estimated(given: Usage, request: Json, blocks: Sequence[Json]) -> dict[str,
         "input_tokens": estimate_tokens(request["messages"]) if asked is None else asked,
         "output_tokens": estimate_tokens(list(blocks)) if said is None else said,
     }
+
+
+def _how_far(had: int, answers: int) -> str:
+    return f"ended after {had} of {answers} answers" if had else "was not asked for"

@@ -1,10 +1,11 @@
 """The file a scripted model is written in: TOML, described in docs/scripted-model.md."""
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -21,7 +22,8 @@ from runner.errors import ScriptError
 from runner.marker import Instruction, PromptMarker
 from runner.replay.explain import explain
 
-_PLACEHOLDER = re.compile(r"\{\{(project|task|phase|iteration)\}\}")
+_PLACEHOLDER = re.compile(r"\{\{(project|task|phase|iteration|home_dir|temp_dir|braces)\}\}")
+_BRACES = "{{"
 # A line break inside a header would let a script write headers of its own making.
 _HeaderText = Annotated[str, Field(pattern=r"^[^\r\n]*$")]
 
@@ -58,12 +60,28 @@ class Failure(_Part):
 
 
 class ToolCall(_Part):
-    """One tool call of a turn. The text of `content_file` becomes `input.content`."""
+    """One tool call of a turn. The text of `content_file` becomes `input.content`.
+
+    Attributes:
+        input_json: the input as the text of a JSON object, for what TOML can't say (null).
+    """
 
     name: str = Field(min_length=1)
     input: dict[str, JsonValue] = Field(default_factory=dict)
+    input_json: str | None = None
     content_file: str | None = None
     _content: str | None = PrivateAttr(None)
+    _given: dict[str, JsonValue] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _read_input(self) -> Self:
+        if self.input_json is None:
+            self._given = self.input
+        elif self.input or self.content_file is not None:
+            raise ValueError('give "input_json" or the other keys of the input, not both')
+        else:
+            self._given = _json_object(self.input_json)
+        return self
 
     @model_validator(mode="after")
     def _load_content(self, info: ValidationInfo) -> Self:
@@ -77,7 +95,7 @@ class ToolCall(_Part):
 
     def rendered(self, values: Mapping[str, str]) -> dict[str, JsonValue]:
         """Return the input with placeholders filled in; a content file stays as it is."""
-        filled = {key: _fill_json(value, values) for key, value in self.input.items()}
+        filled = {key: _fill_json(value, values) for key, value in self._given.items()}
         return filled if self._content is None else {**filled, "content": self._content}
 
 
@@ -88,6 +106,9 @@ class Turn(_Part):
         expect_error: whether a tool result that this turn answers should be an error;
             None to accept both.
         delay_ms: how long the model takes, in milliseconds.
+        results: the tool results that this turn answers, as `Cleaner.comparable` has them;
+            None to accept any.
+        stop_reason: why the model stops, where that does not follow from what it says.
     """
 
     text: str | None = None
@@ -97,23 +118,29 @@ class Turn(_Part):
     delay_ms: int = Field(default=0, ge=0, le=600_000)
     error: Failure | None = None
     usage: Usage | None = None
+    results: tuple[str, ...] | None = None
+    stop_reason: str | None = Field(default=None, min_length=1)
 
     @property
     def speaks(self) -> bool:
         """Whether the turn has an answer to give."""
-        return bool(self.text or self.tools)
+        return bool(self.text or self.tools or self.stop_reason)
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.speaks and self.error is None:
-            raise ValueError('a turn needs "text", "tools" or "error"')
+            raise ValueError('a turn needs "text", "tools", "stop_reason" or "error"')
         if self.thinking and not self.speaks:
             raise ValueError('a turn with "thinking" also needs "text" or "tools"')
         return self
 
 
 class Session(_Part):
-    """The turns for one prompt, and which prompts they are for. None matches anything."""
+    """The turns for one prompt, and which prompts they are for. None matches anything.
+
+    Attributes:
+        prompt: the whole prompt, as `Cleaner.comparable` has it; None to accept any.
+    """
 
     instruction: Instruction | None = None
     iteration: int | None = Field(default=None, ge=0)
@@ -121,6 +148,7 @@ class Session(_Part):
     task: str | None = None
     repeat: bool = False
     fallback: bool = False
+    prompt: str | None = None
     turn: tuple[Turn, ...]
 
     @model_validator(mode="after")
@@ -156,6 +184,16 @@ class Session(_Part):
             value is None or value == getattr(marker, key) for key, value in wanted.items()
         )
 
+    @property
+    def title(self) -> str:
+        """The prompt it is for, in a few words."""
+        return " ".join(filter(None, (self.instruction or "any prompt", self.task or self.phase)))
+
+    @property
+    def answers(self) -> int:
+        """How many answers it has; a turn that only fails is none."""
+        return sum(turn.speaks for turn in self.turn)
+
     def step(self, index: int) -> tuple[tuple[Failure, ...], Turn | None]:
         """Return answer `index`, from 0, and the failures that come before it.
 
@@ -174,13 +212,23 @@ class Session(_Part):
         return tuple(failures), None
 
 
+class Recording(_Part):
+    """Says that a script was recorded from a run, and by which runner."""
+
+    version: Literal[1]
+    runner: str
+
+
 class Script(_Part):
     """A scripted model: the sessions in the order in which they are tried.
 
-    `usage` holds for every turn that does not give its own.
+    Attributes:
+        usage: holds for every turn that does not give its own.
+        recording: where the script is one, so that all of it should be played.
     """
 
     usage: Usage = Usage()
+    recording: Recording | None = None
     session: tuple[Session, ...]
 
     @model_validator(mode="after")
@@ -235,14 +283,22 @@ def parse_script(text: str, *, name: str, folder: Path | None = None) -> Script:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Replace `{{project}}`, `{{task}}`, `{{phase}}`, `{{iteration}}` where values has them."""
-    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+    """Replace the placeholders that have a value; `{{braces}}` always has one."""
+    known = {"braces": _BRACES, **values}
+    return _PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), text)
+
+
+def escape(text: str) -> str:
+    """Return what `fill` makes the text of again, whatever values it is given."""
+    return _PLACEHOLDER.sub(lambda match: "{{braces}}" + match[0].removeprefix(_BRACES), text)
 
 
 def unfilled(turn: Turn, values: Mapping[str, str]) -> set[str]:
     """Return the placeholders of a turn for which there is no value."""
-    texts = [turn.text or "", turn.thinking or "", *(str(call.input) for call in turn.tools)]
-    return {name for text in texts for name in _PLACEHOLDER.findall(text)} - values.keys()
+    inputs = [f"{call.input}{call.input_json}" for call in turn.tools]
+    texts = [turn.text or "", turn.thinking or "", *inputs]
+    named = {name for text in texts for name in _PLACEHOLDER.findall(text)}
+    return named - {"braces", *values}
 
 
 def _fill_json(value: JsonValue, values: Mapping[str, str]) -> Any:
@@ -253,6 +309,16 @@ def _fill_json(value: JsonValue, values: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: _fill_json(item, values) for key, item in value.items()}
     return value
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        return value
+    raise ValueError('"input_json" is not the text of a JSON object')
 
 
 def _read_beside(folder: Path | None, name: str) -> str:

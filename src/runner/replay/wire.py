@@ -3,13 +3,14 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 Json = dict[str, Any]
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_REMINDER_END = "</system-reminder>"
 _PIECE = 512  # characters a streamed delta carries
 _ERROR_TYPES = {
     400: "invalid_request_error",
@@ -30,18 +31,20 @@ class Answer:
         blocks: content blocks as the API has them.
         usage: token counts as the API has them.
         delay_seconds: how long the model takes.
+        stop_reason: why the model stopped.
     """
 
     message_id: str
     blocks: tuple[Json, ...]
     usage: Mapping[str, int]
     delay_seconds: float = 0.0
+    stop_reason: str = "end_turn"
 
-    @property
-    def stop_reason(self) -> str:
-        """Why the model stopped: to have tools run, or because it is done."""
-        asks = any(block["type"] == "tool_use" for block in self.blocks)
-        return "tool_use" if asks else "end_turn"
+
+def natural_stop(blocks: Iterable[Json]) -> str:
+    """Return why a model that said these blocks stops, unless something stopped it."""
+    asks = any(block["type"] == "tool_use" for block in blocks)
+    return "tool_use" if asks else "end_turn"
 
 
 def stable_id(prefix: str, *parts: object) -> str:
@@ -94,7 +97,14 @@ def user_texts(item: Json) -> list[str]:
     """
     if item.get("role") != "user":
         return []
-    return [_REMINDER.sub("", text) for text in text_blocks(item.get("content"))]
+    return [without_reminders(text) for text in text_blocks(item.get("content"))]
+
+
+def without_reminders(text: str) -> str:
+    """Return the text without what Claude Code reminds the model of in it."""
+    # Past the last end there is nothing to find, and looking costs time for each beginning.
+    before, end, rest = text.rpartition(_REMINDER_END)
+    return _REMINDER.sub("", before + end) + rest
 
 
 def text_blocks(content: object) -> list[str]:

@@ -1,0 +1,102 @@
+"""The file of a recording: a script, written whole each time."""
+
+import os
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runner import __version__
+from runner.errors import UsageError
+from runner.files import write_atomic
+from runner.replay.wire import Json
+
+_HEADER = """\
+# A recorded run. `runner run --replay` with this file plays it again in a copy of the project
+# as it was before the run. Sessions and turns may be changed by hand; "prompt" and "results"
+# are what a replay is compared with, and may be taken out.
+
+"""
+
+
+def check_target(path: Path, project: Path) -> None:
+    """Make sure that a recording may go to `path`.
+
+    Raises:
+        UsageError: the file is something else, stands in the project, or can't be written.
+    """
+    if path.is_relative_to(project):
+        raise UsageError(
+            f"The recording {path} would stand in the project, where agents can change it.",
+            hint=f"Name a file outside, such as --record {project.parent / path.name}.",
+        )
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"The folder of the recording, {path.parent}, does not exist.",
+            hint="Create it first, or name another file.",
+        )
+    if path.exists() and not _may_be_replaced(path):
+        raise UsageError(
+            f"{path} exists and is not a recording.",
+            hint="Name a new file; only an earlier recording is written over.",
+        )
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(
+            f"The recording {path} can't be written.",
+            hint="Check the permissions of the file and its folder.",
+        )
+
+
+class RecordingFile:
+    """Writes a recording again and again while it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._head = _toml({"recording": {"version": 1, "runner": __version__}})
+        self._rendered: dict[int, tuple[int, str]] = {}
+
+    def write(self, sessions: Sequence[tuple[int, Json]]) -> int:
+        """Write the sessions that have turns, in one step; only its owner may read the file.
+
+        Args:
+            sessions: each with a number that changes when the session does.
+
+        Returns:
+            how many it holds now; without any, no file is written.
+
+        Raises:
+            StateWriteError: what was there before still stands.
+        """
+        for place, (revision, session) in enumerate(sessions):
+            # A long run has many sessions, and all but the last are as they were.
+            if session["turn"] and self._rendered.get(place, (-1,))[0] != revision:
+                self._rendered[place] = (revision, _toml({"session": [session]}))
+        parts = [self._rendered[place][1] for place in sorted(self._rendered)]
+        if parts:
+            write_atomic(self._path, _HEADER + "\n".join([self._head, *parts]), mode=0o600)
+        return len(parts)
+
+
+def _toml(document: dict[str, Any]) -> str:
+    import tomli_w  # noqa: PLC0415 - only who records needs it
+
+    # Text blocks are nicer to read, but this writer changes the line ends in them.
+    return tomli_w.dumps(document, multiline_strings=not _has_carriage_return(document), indent=2)
+
+
+def _has_carriage_return(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_carriage_return, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_carriage_return, value))
+    return isinstance(value, str) and "\r" in value
+
+
+def _may_be_replaced(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return not data or isinstance(data.get("recording"), dict)
