@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.harness import REVIEW_PASS
 
 import runner
 from runner.agent.containment.binary import candidates
@@ -50,7 +51,8 @@ pytestmark = [
 ]
 
 CANARY = "the-canary-sings"
-PLAN = """
+PLAN = (
+    """
 [[session]]
 instruction = "initializer"
 [[session.turn]]
@@ -59,6 +61,8 @@ tools = [{ name = "mcp__runner__create", input = { deliverables = [
 [[session.turn]]
 text = "Planned."
 """
+    + REVIEW_PASS
+)
 HARMLESS = """
 import unittest
 
