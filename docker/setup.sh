@@ -14,6 +14,7 @@ rm -rf /var/lib/apt/lists/*
 if ! getent passwd 1000 >/dev/null; then
   useradd --uid 1000 --create-home --shell /bin/bash runner
 fi
-mkdir -p /home/runner /workspace
-chown 1000:1000 /home/runner /workspace
+# The secret that seals sessions lives in the state folder: a volume there outlives the container.
+mkdir -p /home/runner/.local/state/runner /workspace
+chown -R 1000:1000 /home/runner /workspace
 git config --system init.defaultBranch main
