@@ -37,7 +37,8 @@ runcmd:
       echo "TOLD key=$(cat /home/dev/.ssh/authorized_keys)"
       echo "TOLD address=$(ip -4 -o addr show scope global | tr -s ' ' | cut -d' ' -f4)"
       echo "TOLD sshd=$(systemctl is-enabled ssh)"
-      echo "TOLD tools=$(command -v git curl sshd runner | tr '\\n' ' ')"
+      tools=$(for name in git curl sshd runner; do command -v $name; done)
+      echo "TOLD tools="$tools
       echo "TOLD end=reached"
   - [systemctl, poweroff, --force, --force]
 """
