@@ -3,9 +3,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNNER_AGENT ?= path
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test lint storm images-test dist bench clean
+.PHONY: help setup demo test lint storm images-test cloud-image-test dist dist-test binary \
+  reference docs bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -41,6 +43,9 @@ storm: $(STAMP) ## The long crash, load and fuzz runs
 images-test: $(STAMP) ## Build and try the container images (root, Debian with buildah podman runc debootstrap)
 	RUNNER_IMAGES=1 $(BIN)/python -m pytest -m images -rA tests/images
 
+cloud-image-test: $(STAMP) ## Build a cloud image and boot it (root, Debian; minutes; RUNNER_KVM=1 where KVM works)
+	RUNNER_CLOUD_IMAGE=1 $(BIN)/python -m pytest -m images -rA tests/images/test_cloud_image.py
+
 dist: $(STAMP) ## Build wheel and sdist with a bill of materials and checksums
 	rm -rf dist && mkdir dist
 	$(BIN)/python -m build --outdir dist .
@@ -50,8 +55,31 @@ dist: $(STAMP) ## Build wheel and sdist with a bill of materials and checksums
 	rm -rf dist/.install
 	cd dist && sha256sum *.whl *.tar.gz *.json > SHA256SUMS
 
+dist-test: dist ## Install wheel and sdist with pip, pipx and uv, and run the demo in each
+	RUNNER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest -m dist -rA tests/dist/test_installs.py
+
+# An environment of its own, so that nothing of the development tools gets in.
+binary: $(STAMP) ## Build the program for machines without Python, and run the demo from it
+	rm -rf build/binary && $(PYTHON) -m venv build/binary/env && mkdir -p dist
+	build/binary/env/bin/python -m pip install --quiet --constraint constraints.txt '.[binary]'
+	RUNNER_AGENT=$(RUNNER_AGENT) build/binary/env/bin/pyinstaller --noconfirm --log-level WARN \
+	  --distpath build/binary --workpath build/binary/work tools/binary/runner.spec
+	RUNNER_BINARY=$(CURDIR)/build/binary/runner/runner \
+	  $(BIN)/python -m pytest -m dist -rA tests/dist/test_binary.py
+	tar -C build/binary -czf \
+	  dist/runner-$$($(BIN)/runner --version | cut -d' ' -f2)-linux-$$(uname -m).tar.gz runner
+	cd dist && sha256sum runner-*-linux-*.tar.gz > BINARY-SHA256SUMS
+
+reference: $(STAMP) ## Write docs/reference/ anew from the code
+	$(BIN)/python -m runner.cli.reference
+
+docs: $(STAMP) ## Build the documentation site into build/site; a broken link fails
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python tools/navigation.py zensical.toml
+	$(BIN)/zensical build --strict --clean
+
 bench: $(STAMP) ## Print the benchmarks
 	@for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
 
 clean: ## Remove what was built
-	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build zensical.toml .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -43,7 +43,7 @@ def run(*command: str) -> str:
 
 def ensure_bases() -> None:
     """Make the base images that are not there yet."""
-    root = _debian_tree()
+    root = debian_tree()
     for name, command in BASES.items():
         image = f"docker.io/library/{name}"
         if not _exists(image):
@@ -55,7 +55,8 @@ def _exists(image: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def _debian_tree() -> Path:
+def debian_tree() -> Path:
+    """Return the plain Debian that everything here is made from; made once and kept."""
     tree = CACHE / "bookworm"
     if tree.exists():
         return tree
