@@ -153,7 +153,7 @@ def _cd(call: Call) -> None:
         if word.choices is not None:
             for text in word.choices:
                 _directory(call, text)
-        elif word.shapes and not word.splits:
+        elif word.shapes and not word.splits and not any(shapes.PLACE in s for s in word.shapes):
             for shape in word.shapes:
                 _computed_directory(call, word, shape)
         elif word.prefix.startswith("-") or not (_is_rooted(call, word) or _is_below(call, word)):
