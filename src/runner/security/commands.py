@@ -198,7 +198,8 @@ def _check_operands(call: Call) -> None:
         elif kinds and kinds[-1].endswith("..."):
             kind = kinds[-1]
         else:
-            raise call.refuse(f"there is one argument too many: {word.source or word.prefix}.")
+            reason = f"there is one argument too many: {word.source or word.prefix}. "
+            raise call.refuse((reason + call.rule.instead).rstrip())
         kind = kind.removesuffix("...")
         check(call, "tree" if recursive and kind == "read" else kind, word, "the argument")
 

@@ -56,11 +56,14 @@ def _make(call: Call) -> None:
 
 def _make_environment(call: Call) -> None:
     """Make expands what it finds in the environment: `FOO='$(shell …)' make` runs it."""
-    values = [a for command in call.context.script for a in command.assignments]
-    for value in values:
-        if any("$" in text for text in value.value.choices or ()):
+    for command in call.context.script:
+        values = [assignment.value for assignment in command.assignments]
+        if command.words and command.words[0].text == "env":
+            values += [word for word in command.words if "=" in (word.text or "")]
+        if any("$" in text for value in values for text in value.choices or ()):
             raise call.refuse(
-                f"make would expand the value of {value.name}. Leave out the dollar sign."
+                "make would expand the value of the variable that is set here. Leave out the "
+                "dollar sign."
             )
 
 
@@ -190,6 +193,12 @@ def _compiler(call: Call) -> None:
             raise call.refuse("response files are not allowed. Write the arguments out.")
 
 
+def _checks_only(call: Call) -> None:
+    """A formatter that writes unless it is told to check."""
+    if not call.parsed.has("--check", "-check", "-write=false"):
+        call.run_only("formatting")
+
+
 def _formatter(call: Call) -> None:
     """A formatter that changes any file it is given, whatever its name."""
     if call.parsed.has("-i"):
@@ -288,6 +297,8 @@ def _file(call: Call) -> None:
 VALIDATORS = {
     "class-path": _class_path,
     "formatter": _formatter,
+    "deno-fmt": _checks_only,
+    "terraform-fmt": _checks_only,
     "make": _make,
     "tasks": _tasks,
     "cmake": _cmake,

@@ -104,6 +104,8 @@ def _computed_name(call: Call, word: Word) -> None:
 
 def _set(call: Call) -> None:
     words = list(call.args)
+    if len(words) == 1 and words[0].text in ("-o", "+o"):
+        return  # lists the shell's options
     while words:
         word = words.pop(0)
         text = word.text
