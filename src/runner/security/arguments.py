@@ -20,6 +20,10 @@ _NAMED_PATTERN = re.compile(r"--[\w-]+=")
 _GLOB_START = re.compile(r"[*?\[]")
 
 
+# How many allowed options a denial lists.
+_MANY = 14
+
+
 @dataclass(slots=True)
 class _Reader:
     """Walks over the words of one command."""
@@ -269,8 +273,9 @@ def refuse_dash_names(rule: CommandRule, pattern: str, context: Context, cwd: st
 def _unknown_option(rule: CommandRule, name: str) -> str:
     if rule.instead:
         return f"the option {name} is not allowed. {rule.instead}"
-    known = ", ".join(sorted(rule.options)[:14])
-    return f"the option {name} is not allowed. Allowed: {known}{', …' if known else 'none.'}"
+    names = sorted(rule.options)
+    known = ", ".join(names[:_MANY]) + (" and more" if len(names) > _MANY else "")
+    return f"the option {name} is not allowed. Allowed: {known or 'none'}."
 
 
 def _refuse(rule: CommandRule, reason: str) -> RefusedError:

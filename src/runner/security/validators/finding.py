@@ -274,11 +274,11 @@ def _fed(call: Call) -> Word:
     if texts[:1] == ["pgrep"] or (texts[:1] == ["lsof"] and "-t" in str(texts[1:])):
         return Word(None, numeric=True, source="(processes)")
     if not pipeline or call.parsed.has("-a", "--arg-file"):
-        return Word(None, splits=True, source="(xargs)")
+        return Word(None, splits=True, source="what xargs gets")
     found = printed([[_value(word) for word in command.words] for command in pipeline])
     if found is not None and found.shapes:
         return Word(None, source="(files)", shapes=found.shapes or ())
-    return Word(None, splits=True, source="(xargs)")
+    return Word(None, splits=True, source="what xargs gets")
 
 
 def _pipeline(call: Call) -> list[SimpleCommand]:
