@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from runner.security.context import Arguments, Context
+from runner.security.refs import has_option_like_refs
 from runner.security.refusal import RefusedError
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
@@ -57,6 +58,10 @@ class _Reader:
             return word
         empty = shapes.HOLE.sub("", word.shapes[0])
         if self.rule.data.get("commits") != "read" or empty.startswith("-"):
+            return word
+        if word.shapes[0].startswith(shapes.COMMIT) and has_option_like_refs(
+            self.context.paths.project
+        ):
             return word
         text = shapes.pattern(word.shapes[0].replace(shapes.COMMIT, "0badc0de"))
         return Word((text,), prefix=text, source=word.source)

@@ -44,7 +44,9 @@ _INTERPRETERS = frozenset(
 _HARMLESS_LISTS = frozenset({"go-package", "go-ldflags"})
 _ENDING = re.compile(r"\.\w+\Z")
 # What tools take in place of a file: an address, inline settings, a file of arguments.
-_NOT_A_FILE = re.compile(r"://|^[@{]|^\w+:(?!:)(?=[/.])|[\"\x27]|^(?:data|file|git|pkg|npm):")
+_NOT_A_FILE = re.compile(
+    r"://|^[@{]|^\w+:(?!:)(?=[/.])|[\"\x27]|^(?:data|file|git|pkg|npm|jsr|node|https?):"
+)
 # A text that is an absolute path, or one that leads out: no tool of a project needs it.
 _PATH_AWAY = re.compile(
     r"(?:^|[=:;,])(?:~|\.\./|(?:file|data):|/(?:tmp|etc|usr|home|root|var|opt|dev|proc|mnt|srv|bin|sbin|lib|Users)(?:/|$))"

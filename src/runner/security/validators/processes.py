@@ -118,6 +118,8 @@ _LOOKED_UP = re.compile(
 _LOOKS_UP = frozenset(
     {"pgrep", "pidof", "lsof", "jobs", "ps", "cat", "read", "mapfile", "readarray"}
 )
+_LISTS_ALL = re.compile(r"(?:\$\(|[`|;&]|^)\s*ps\s")
+_SELECTS = re.compile(r"grep|awk[^|]*[/~=]|\s-C|\s-p|--ppid")
 _PORT = re.compile(r"(?::|tcp:|TCP:)(?:\d+(?:,\d+)*$|\$|\"?\$)")
 
 
@@ -189,6 +191,7 @@ def _origin(call: Call, word: Word) -> None:
             known = True  # what it is called must do: _PIDS_VARIABLE
     else:
         known = not re.search(r"\$\(|`", text) or _LOOKED_UP.search(text) is not None
+        known = known and (not _LISTS_ALL.search(text) or _SELECTS.search(text) is not None)
     if not known and not word.choices:
         raise call.refuse(
             f"{text} is not looked up as a process. Use kill %1, kill $!, pgrep -f NAME or "
