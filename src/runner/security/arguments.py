@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from runner.security.context import Arguments, Context
+from runner.security.refs import has_option_like_refs
 from runner.security.refusal import RefusedError
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
@@ -18,6 +19,10 @@ from runner.security.table import CommandRule, Option
 # `--include=*.py`: a pattern in an option's value, which expands to nothing but such a name.
 _NAMED_PATTERN = re.compile(r"--[\w-]+=")
 _GLOB_START = re.compile(r"[*?\[]")
+
+
+# How many allowed options a denial lists.
+_MANY = 14
 
 
 @dataclass(slots=True)
@@ -54,6 +59,10 @@ class _Reader:
         empty = shapes.HOLE.sub("", word.shapes[0])
         if self.rule.data.get("commits") != "read" or empty.startswith("-"):
             return word
+        if word.shapes[0].startswith(shapes.COMMIT) and has_option_like_refs(
+            self.context.paths.project
+        ):
+            return word
         text = shapes.pattern(word.shapes[0].replace(shapes.COMMIT, "0badc0de"))
         return Word((text,), prefix=text, source=word.source)
 
@@ -74,7 +83,7 @@ class _Reader:
 
     def _no_option(self, shape: str, first: str) -> bool:
         """Whether a text that begins with a hole can't begin with a dash."""
-        if first in shapes.SIGNED + shapes.COMMIT:
+        if first in shapes.SIGNED + shapes.COMMIT + shapes.PLACE:
             return False
         return not shapes.HOLE.sub("", shape).startswith("-")
 
@@ -269,8 +278,9 @@ def refuse_dash_names(rule: CommandRule, pattern: str, context: Context, cwd: st
 def _unknown_option(rule: CommandRule, name: str) -> str:
     if rule.instead:
         return f"the option {name} is not allowed. {rule.instead}"
-    known = ", ".join(sorted(rule.options)[:14])
-    return f"the option {name} is not allowed. Allowed: {known}{', …' if known else 'none.'}"
+    names = sorted(rule.options)
+    known = ", ".join(names[:_MANY]) + (" and more" if len(names) > _MANY else "")
+    return f"the option {name} is not allowed. Allowed: {known or 'none'}."
 
 
 def _refuse(rule: CommandRule, reason: str) -> RefusedError:

@@ -107,6 +107,7 @@ def judge_by_rule(
     if rule.workplace == "project":
         require_project(context, command, rule.name)
     call = replace(call, parsed=read_arguments(rule, args, context, command.cwd))
+    _refuse_option_patterns(call)
     for name, value in call.parsed.options:
         if value is not None and name != "-NUMBER":
             check(call, rule.options[name].kind, value, name)
@@ -123,6 +124,15 @@ def judge_by_rule(
             _require_profile(call, inner)
         call.judge_inner(inner)
     return rule.rule
+
+
+def _refuse_option_patterns(call: Call) -> None:
+    """`-i.git/hooks/*` stays as it is written where nothing matches: an option nobody has read."""
+    if call.rule.style != "raw" or not call.rule.validator or call.rule.unknown == "any":
+        return
+    for word in call.args:
+        if word.glob and any(text.startswith("-") for text in word.choices or (word.prefix,)):
+            raise call.refuse(f"quote {word.source}, or begin it with ./ if it is a file.")
 
 
 def _asks_version(rule: CommandRule, word: Word) -> bool:
@@ -188,7 +198,8 @@ def _check_operands(call: Call) -> None:
         elif kinds and kinds[-1].endswith("..."):
             kind = kinds[-1]
         else:
-            raise call.refuse(f"there is one argument too many: {word.source or word.prefix}.")
+            reason = f"there is one argument too many: {word.source or word.prefix}. "
+            raise call.refuse((reason + call.rule.instead).rstrip())
         kind = kind.removesuffix("...")
         check(call, "tree" if recursive and kind == "read" else kind, word, "the argument")
 

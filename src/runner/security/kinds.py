@@ -16,6 +16,11 @@ from runner.security.shell.facts import Word
 
 # A beginning that keeps a computed path in the project.
 _OWN_FOLDER = re.compile(r"(?:\./)?\w[\w.-]*/")
+# Folders that tools of the machine name in the environment.
+_FROM_OUTSIDE = re.compile(
+    r"\"?\$\{?(?:TMPDIR|GOPATH|GOROOT|VIRTUAL_ENV|CONDA_PREFIX|NVM_DIR|JAVA_HOME|CARGO_HOME|RUSTUP_HOME"
+    r"|GITHUB_WORKSPACE)\}?(?:/[\w./-]*)?\"?"
+)
 _WILD = re.compile(r"[*?\[]")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*(?:[a-zA-Z%]{0,3})?")
 # What runs the file that it is given.
@@ -39,7 +44,9 @@ _INTERPRETERS = frozenset(
 _HARMLESS_LISTS = frozenset({"go-package", "go-ldflags"})
 _ENDING = re.compile(r"\.\w+\Z")
 # What tools take in place of a file: an address, inline settings, a file of arguments.
-_NOT_A_FILE = re.compile(r"://|^[@{]|^\w+:(?!:)(?=[/.])|[\"\x27]|^(?:data|file|git|pkg|npm):")
+_NOT_A_FILE = re.compile(
+    r"://|^[@{]|^\w+:(?!:)(?=[/.])|[\"\x27]|^(?:data|file|git|pkg|npm|jsr|node|https?):"
+)
 # A text that is an absolute path, or one that leads out: no tool of a project needs it.
 _PATH_AWAY = re.compile(
     r"(?:^|[=:;,])(?:~|\.\./|(?:file|data):|/(?:tmp|etc|usr|home|root|var|opt|dev|proc|mnt|srv|bin|sbin|lib|Users)(?:/|$))"
@@ -214,14 +221,7 @@ def _unknown_path(call: Call, kind: str, word: Word, what: str) -> None:
     if word.prefix.startswith("/dev/fd/") and kind not in {"remove", "project"}:
         return  # a process substitution; what it runs is judged by itself
     if kind in {"read", "tree"}:
-        fixed = _OWN_FOLDER.match(word.prefix)
-        if call.context.private and not word.numeric and not fixed:
-            raise call.refuse(
-                f"{word.source or what} may lead to private files, which this script names. "
-                "Write the path out."
-            )
-        if word.prefix.startswith(("/", "~", ".")):
-            check_path(call, "read", word.prefix)
+        _unknown_read(call, word, what)
         return
     if kind == "project" and call.rule.unknown == "any":
         return
@@ -231,3 +231,18 @@ def _unknown_path(call: Call, kind: str, word: Word, what: str) -> None:
     if word.numeric and kind == "project":
         return
     raise call.refuse(f"{what} must be a path written out, not {word.source or 'computed'}.")
+
+
+def _unknown_read(call: Call, word: Word, what: str) -> None:
+    """A path that no rule knows anything of (from a file's text, decoded, glued together)."""
+    if word.numeric or (_OWN_FOLDER.match(word.prefix) and not call.context.private):
+        return
+    names_only = call.rule.data.get("shows") == "names" and not call.context.private
+    if not names_only and not _FROM_OUTSIDE.fullmatch(word.source):
+        raise call.refuse(
+            f"{word.source or what} could be any file of this machine. Write the path out, put a "
+            "folder of the project before it (src/$name), or take the names straight from "
+            "git ls-files, find, grep -l, ls or a pattern."
+        )
+    if word.prefix.startswith(("/", "~", ".")):
+        check_path(call, "read", word.prefix)

@@ -22,7 +22,9 @@ _MAX_MATCHES = 500
 _WIDE = ("/home", "/root", "/etc", "/var", "/proc", "/run", "/home/me", "/Users/me")
 _MAX_GUARDED = 2000
 _WILD = re.compile(r"[*?\[]")
-_MAY_BE_EMPTY = re.compile(f"[{shapes.DIGITS}{shapes.SIGNED}{shapes.COMMIT}{shapes.LISTED}]")
+_MAY_BE_EMPTY = re.compile(
+    f"[{shapes.DIGITS}{shapes.SIGNED}{shapes.COMMIT}{shapes.LISTED}{shapes.PLACE}]"
+)
 _CHANGES = frozenset({"write", "remove"})
 # Files that guarded folders hold: no pattern over the whole project may change them.
 _GUARDED_NAMES = (
@@ -100,6 +102,8 @@ def check_shape(
         check: applies the policy to one path.
         refuse: makes the refusal.
     """
+    if shapes.PLACE in shape and kind not in ("read", "tree"):
+        raise refuse("where a tool is installed may be read only. Write the path out.")
     hole = shapes.HOLE.match(shape)
     emptied = _MAY_BE_EMPTY.sub("", shape)
     if hole and emptied != shape and emptied.startswith(("/", "~", "-")):
@@ -120,6 +124,11 @@ def _check_listed(paths: PathPolicy, shape: str, refuse: Refuse) -> None:
     folder = before.removeprefix("./")
     if folder and "/" in folder and not shapes.HOLE.search(folder):
         return
+    if "/" in after:
+        raise refuse(
+            "what was listed may be any folder, also one such as .git/hooks, and this writes into "
+            "it. Name the folder, such as src."
+        )
     refuse_whole_tree(paths, "*" + shapes.pattern(after), refuse)
 
 

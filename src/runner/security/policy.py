@@ -22,6 +22,7 @@ _READ_ONLY = (
     "This session is read-only, and this could change something. Look at files and history, and "
     "run the tests; nothing else is needed here."
 )
+_OPENED_IN_RUN = "(agent.json opens it in allowCommands.run; base or sync would open it here.)"
 _NESTING = re.compile(r"\({64}")
 
 
@@ -83,7 +84,9 @@ def explain(
         in_run = explain(text, command="run", project_dir=project_dir, settings=settings)
         if in_run.decision.allowed:
             # The rule's own words are about how to do it, and here it is not to be done at all.
-            decision = Decision.deny(decision.rule, _READ_ONLY)
+            opened = any(one.decision.rule.startswith("agent.json") for one in in_run.commands)
+            reason = f"{_READ_ONLY} {_OPENED_IN_RUN}" if opened else _READ_ONLY
+            decision = Decision.deny(decision.rule, reason)
     return Explanation(judged, decision)
 
 

@@ -33,6 +33,10 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+KINDS = frozenset({"text", "number", "read", "tree", "project", "write", "remove", "none", "url"})
+"""What an option's value or an operand can be, besides `@LIST` (see `kinds`)."""
+
+
 class OptionGroup(_Strict):
     """Options that several commands share, taken in by `use`."""
 
@@ -148,11 +152,25 @@ def _compile(parsed: list[tuple[str, Profile]]) -> RuleSet:
         for key, command in profile.commands.items():
             if command.same_as:
                 commands[key] = _lookup(commands, command.same_as, f"{name}.toml:commands.{key}")
-    return RuleSet(
-        commands=commands,
-        environment=_environment(parsed),
-        lists={key: text for _, profile in parsed for key, text in profile.lists.items()},
-    )
+    lists = {key: text for _, profile in parsed for key, text in profile.lists.items()}
+    for rule in commands.values():
+        _check_kinds(rule, lists)
+    return RuleSet(commands=commands, environment=_environment(parsed), lists=lists)
+
+
+def _check_kinds(rule: CommandRule, lists: dict[str, str]) -> None:
+    """Refuse a kind that nobody knows, here and not when an agent first meets it."""
+    kinds = [("operands", kind.removesuffix("...")) for kind in rule.operands]
+    kinds += [(option.name, option.kind) for option in rule.options.values() if option.kind]
+    for key, kind in kinds:
+        if kind not in KINDS and kind.removeprefix("@") not in lists:
+            known = ", ".join(sorted(KINDS))
+            raise ConfigError(
+                f"{rule.rule}: {key}: there is no kind {kind}.",
+                hint=f"Known kinds: {known}, and @NAME for a list of the profiles.",
+            )
+    for sub in rule.sub.values():
+        _check_kinds(sub, lists)
 
 
 def _environment(parsed: list[tuple[str, Profile]]) -> tuple[EnvironmentRule, ...]:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from runner.security.context import Context
+from runner.security.profiles import load_rules
 from runner.security.refusal import RefusedError
+from runner.security.settings import ALL_PROFILES
 from runner.security.table import CommandRule
 
 _SYSTEM_BIN = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
@@ -50,12 +52,27 @@ def find_program(context: Context, name: str, cwd: str | None) -> CommandRule | 
     if name in context.settings.extra_commands(context.mode) and not (rule and rule.destructive):
         return None
     if rule is None:
+        _refuse_other_profile(context, name)
         raise RefusedError(
             "command:unknown",
             f"{name} is not an allowed command. Use an allowed tool, a script of the project, or "
             "have it added to allowCommands in agent.json.",
         )
     return rule
+
+
+def _refuse_other_profile(context: Context, name: str) -> None:
+    """Tell a command that agent.json's `profile` leaves out from one that nobody knows."""
+    if set(context.settings.profiles) >= set(ALL_PROFILES):
+        return
+    found = load_rules(ALL_PROFILES).commands.get(name)
+    if found is not None:
+        raise RefusedError(
+            "command:unknown",
+            f"{name} belongs to the profile {found.profile}, and agent.json names only "
+            f"{', '.join(context.settings.profiles) or 'base'}. Use their tools, or have it added "
+            "to profile there.",
+        )
 
 
 def is_checking_script(path: str) -> bool:

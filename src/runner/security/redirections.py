@@ -67,14 +67,21 @@ def _check_read(context: Context, target: Word, cwd: str | None) -> None:
                 context.paths.read(text, cwd)
         for shape in target.shapes:
             context.paths.read(shapes.pattern(shape), cwd)
-        if context.private and not re.match(r"(?:\./)?\w[\w.-]*/", target.prefix):
-            raise RefusedError(
-                "path:secret",
-                f"{target.source} may lead to private files, which this script names. "
-                "Write the path out.",
-            )
+        if context.private or not target.shapes:
+            _refuse_unknown(target)
         return
     for text in target.choices:
         if is_endless(text):
             raise RefusedError("path:endless", f"{text} never ends. Use head -c.")
         context.paths.read(text, cwd)
+
+
+def _refuse_unknown(target: Word) -> None:
+    """Refuse to read a file of which not even a folder of the project is known."""
+    if target.numeric or re.match(r"(?:\./)?\w[\w.-]*/", target.prefix):
+        return
+    raise RefusedError(
+        "path:unknown",
+        f"{target.source} could be any file of this machine. Write the path out, or put a folder "
+        "of the project before it (src/$name).",
+    )

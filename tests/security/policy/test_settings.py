@@ -139,3 +139,21 @@ def test_scripts_and_packages_the_project_declares_are_allowed(project: Path) ->
         )
     ]
     assert answers == [True, False, True, True, False]
+
+
+def test_a_command_of_another_profile_is_told_from_an_unknown_one(project: Path) -> None:
+    settings = PolicySettings(profiles=("python",))
+    decision = judge_command("npm test", project_dir=project, settings=settings)
+    assert "belongs to the profile node" in decision.reason
+
+
+def test_a_command_opened_in_run_alone_says_so_in_sync(project: Path) -> None:
+    settings = PolicySettings(run_commands=frozenset({"frobnicate"}))
+    decision = judge_command("frobnicate", command="sync", project_dir=project, settings=settings)
+    assert "allowCommands.run" in decision.reason
+
+
+def test_an_unknown_kind_is_refused_when_the_profile_is_read(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text('[commands.x.sub.y]\noperands = ["projekt..."]\n')
+    with pytest.raises(ConfigError, match=r"base.toml:commands.x.sub.y: operands: .* projekt"):
+        load_rules((), tmp_path)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.security.shell import analyse, shapes
+from runner.security.shell.errors import ShellParseError
 from runner.security.shell.facts import Word
-from runner.security.shell.shapes import COMMIT, DIGITS, LISTED, NAME, SIGNED
+from runner.security.shell.shapes import COMMIT, DIGITS, LISTED, NAME, PLACE, SIGNED
 
 NAMES = st.text(alphabet="ab.x_-", min_size=1, max_size=6).filter(lambda name: name[0] not in ".-")
 ENDINGS = st.sampled_from([".py", ".test.ts", ".", ".x", "b"])
@@ -40,6 +41,10 @@ def argument(text: str) -> Word:
         ("git diff --name-only | grep '\\.ts$' | while read -r f; do cmd \"$f\"; done", f"{LISTED}.ts"),
         ("while read -r f; do cmd \"$f\"; done < <(find src -name '*.js')", f"src/{LISTED}.js"),
         ("mapfile -t a < <(git ls-files '*.rb'); cmd \"${a[@]}\"", f"{LISTED}.rb"),
+        ('h=$(git rev-parse --show-toplevel); cmd "$h/x"', f"{PLACE}/x"),
+        ('cmd "$(npm root)/react/x.js"', f"{PLACE}/react/x.js"),
+        ('cmd "$(which node)"', PLACE),
+        ('show() { cmd "$@"; }; show src/*.py', f"src/{NAME}.py"),
     ],
 )  # fmt: skip
 def test_what_is_known_of_a_computed_word_is_kept(text: str, shape: str) -> None:
@@ -52,11 +57,13 @@ def test_what_is_known_of_a_computed_word_is_kept(text: str, shape: str) -> None
         'for f in src/*.py; do cmd "${f/a/b}"; done', 'for f in *; do read f; cmd "$f"; done',
         'cmd "$f"; for f in *; do :; done', 'n=$(cat n); cmd "${n}p"', 'cmd "$(ls -a)"',
         'n=$(grep -n x f g | cut -d: -f1); cmd "${n}p"', 'cmd "$(ls /etc)"', 'cmd "$(ls ../x)"',
-        'h=$(git log -1 --format=%s); cmd "$h"', 'h=$(git rev-parse --show-toplevel); cmd "$h"',
+        'h=$(git log -1 --format=%s); cmd "$h"',
         'cmd "$(git diff --name-only --line-prefix=/etc/)"', 'cmd "$(git show --name-only)"',
         'git ls-files | sed s,^,/etc/, | while read -r f; do cmd "$f"; done',
         'git ls-files | while read -r f; do read -r f < g; cmd "$f"; done',
         'git ls-files | while read -r a f; do cmd "$f"; done', 'cmd "$(find / -name x)"',
+        'cmd "$(which -a x)"', 'cmd "$(which /etc/x)"', 'cmd "$(npm root --prefix /x)"',
+        'cmd "$(python3 -c "import os; print(os.environ)")"', 'show() { cmd "$1"; }; show $x',
         'cmd "$(basename "$x")"', 'cmd "$(date +/etc/%Y)"', 'cmd "$(find . -printf /etc/%f)"',
     ],
 )  # fmt: skip
@@ -102,3 +109,8 @@ def test_names_have_no_samples() -> None:
 
 def test_too_many_holes_have_no_samples() -> None:
     assert shapes.samples(DIGITS * 4) == ()
+
+
+def test_a_function_that_hides_which_is_refused() -> None:
+    with pytest.raises(ShellParseError, match="takes the name of the command `which`"):
+        analyse('which() { echo /etc/x; }; cmd "$(which x)"')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from runner.security.shell import places
 from runner.security.shell.nodes import Command, Literal, Redirect, Sequence, Simple, Word
 from runner.security.shell.values import FRESH
 
@@ -24,7 +25,7 @@ _BEFORE_COLON: tuple[list[str | None], ...] = (["cut", "-d:", "-f1"], ["cut", "-
 _COLUMNS = (*_BEFORE_COLON, ["awk", "{print $1}"], ["cut", "-f1"], ["cut", "-d ", "-f1"], ["cut", "-d", " ", "-f1"], ["cut", "-f1", "-d "])  # fmt: skip
 _NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 
-MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp", "basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut", "du", "getconf", "sysctl", "seq", "go"])  # fmt: skip
+MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp", "basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut", "du", "getconf", "sysctl", "seq", "go"]) | places.PROGRAMS  # fmt: skip
 """Programs whose output is relied on: no function may take their name."""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runner.security.shell import shapes
 from runner.security.shell.commits import commits, log_lines
+from runner.security.shell.places import places
 from runner.security.shell.shapes import COMMIT, LISTED, NAME
 from runner.security.shell.values import Value, shaped
 
@@ -26,6 +27,7 @@ _ENDING = re.compile(r"\\\.(?:(\w+)|\(([\w|]+)\))\$")
 _FIRST_FIELD = (["awk", "{print $1}"], ["cut", "-d ", "-f1"], ["cut", "-d", " ", "-f1"], ["cut", "-d", " ", "-f", "1"], ["cut", "-f1", "-d", " "], ["cut", "-f1", "-d "])  # fmt: skip
 _SECOND_FIELD = (["awk", "{print $2}"], ["awk", "{print $NF}"], ["cut", "-c4-"], ["cut", "-c", "4-"], ["sed", "s/^...//"])  # fmt: skip
 _RELATIVE = re.compile(r"(?![-/~!:])(?!.*\.\.)[^\s\\]+")
+_TEMPORARY = re.compile(r"/tmp/(?!.*\.\.)[\w.*?-]*[\w*?-]")  # noqa: S108
 _GIT_LISTS = frozenset(["-m", "-o", "-c", "-d", "-z", "-om", "-mo", "-co", "--modified", "--others", "--cached", "--deleted", "--exclude-standard", "--", "--full-name"])  # fmt: skip
 _GIT_DIFFS = frozenset(["--name-only", "--cached", "--staged", "-z", "--no-renames", "--relative", "-r", "--root", "--no-commit-id", "--"])  # fmt: skip
 _FIND_FLAGS = frozenset(["-type", "-name", "-iname", "-path", "-not", "!", "-o", "-prune", "-print", "-print0", "-maxdepth", "-mindepth", "-size", "-newer", "-mtime", "-mmin", "-empty", "(", ")", "-and", "-a", "-or", "-executable", "-wholename", "-ipath", "-regex", "-regextype"])  # fmt: skip
@@ -53,7 +55,7 @@ def printed(commands: list[list[Value]]) -> Value | None:
             return None
         forms = _column(first, rest.pop(0))
     else:
-        forms = commits(first) or _listing(first)
+        forms = places(first) or commits(first) or _listing(first)
     for texts in rest:
         forms = None if forms is None else _passed(texts, forms)
     return None if forms is None else shaped(forms)
@@ -279,6 +281,10 @@ def _ls(rest: list[str | None]) -> Shapes:
     if not all(re.fullmatch(r"-[1trSdv]+", flag) for flag in flags):
         return None
     paths = [text for text in rest if text is None or not text.startswith("-")]
+    if paths and all(text and _TEMPORARY.fullmatch(text) for text in paths):
+        # A pattern that matches a folder makes ls print what is in it, without the folder.
+        files = shapes.of_patterns(tuple(text for text in paths if text))
+        return None if files is None else (*files, LISTED)
     return (LISTED,) if all(text and _RELATIVE.fullmatch(text) for text in paths) else None
 
 

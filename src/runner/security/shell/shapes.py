@@ -23,8 +23,10 @@ LISTED = "\ue005"
 """A relative path that a tool listed from the project: no option, and it never goes upwards."""
 COMMIT = "\ue006"
 """What git prints for a commit: a hash or the name of a branch or tag, or nothing."""
+PLACE = "\ue007"
+"""A path where a tool says that something is installed, or nothing: to be read, never changed."""
 
-HOLES = DIGITS + SIGNED + NAME + LISTED + COMMIT
+HOLES = DIGITS + SIGNED + NAME + LISTED + COMMIT + PLACE
 HOLE = re.compile(f"[{HOLES}]")
 _PRIVATE = re.compile("[\ue000-\ue00f]")
 _MAX_SHAPES = 8
@@ -138,7 +140,10 @@ def first_part(forms: Shapes) -> Shapes:
     found: list[str] = []
     for text in forms or ():
         head, slash, tail = text.rstrip("/").rpartition("/")
-        if LISTED in tail or COMMIT in tail or not tail:
+        if COMMIT in tail or PLACE in tail or not tail or tail.count(LISTED) > 1:
             return None
         found.append((head or "/") if slash else ".")
+        if LISTED in tail:
+            # What is listed may lie deeper.
+            found.append(head + slash + tail.partition(LISTED)[0] + LISTED)
     return tuple(found) or None

@@ -125,7 +125,8 @@ class Knowledge:
         known = self.arguments.setdefault(name, [])
         if any(one.key() == arguments.key() for one in known) or known == [UNKNOWN_LIST]:
             return
-        exact = arguments.items is not None and len(known) < _MAX_CALLS and not self.widen
+        told = arguments.items is not None or arguments.shapes is not None
+        exact = told and len(known) < _MAX_CALLS and not self.widen
         self.arguments[name] = [*known, arguments] if exact else [UNKNOWN_LIST]
         self.changed = True
 

@@ -35,6 +35,7 @@ def _make(call: Call) -> None:
         "--list",
         "--summary",
     )
+    _make_environment(call)
     for word in call.parsed.operands:
         if word.numeric or (word.text or "").isdecimal():
             continue  # what follows -j
@@ -51,6 +52,19 @@ def _make(call: Call) -> None:
             raise call.refuse(f"{text} is not a target that the Makefile defines.")
     if not targets and call.context.mode == "sync" and not dry:
         raise call.refuse("the default target may change files. Name a target such as test.")
+
+
+def _make_environment(call: Call) -> None:
+    """Make expands what it finds in the environment: `FOO='$(shell …)' make` runs it."""
+    for command in call.context.script:
+        values = [assignment.value for assignment in command.assignments]
+        if command.words and command.words[0].text == "env":
+            values += [word for word in command.words if "=" in (word.text or "")]
+        if any("$" in text for value in values for text in value.choices or ()):
+            raise call.refuse(
+                "make would expand the value of the variable that is set here. Leave out the "
+                "dollar sign."
+            )
 
 
 def _checks(call: Call, text: str) -> bool:
@@ -175,8 +189,21 @@ def _shfmt(call: Call) -> None:
 def _compiler(call: Call) -> None:
     """Compilers: no response files, and an output that is named."""
     for word in call.parsed.operands:
-        if (word.text or "").startswith("@"):
-            raise call.refuse("response files are not allowed.")
+        if any(text.startswith("@") for text in word.choices or (word.prefix,)):
+            raise call.refuse("response files are not allowed. Write the arguments out.")
+
+
+def _checks_only(call: Call) -> None:
+    """A formatter that writes unless it is told to check."""
+    if not call.parsed.has("--check", "-check", "-write=false"):
+        call.run_only("formatting")
+
+
+def _formatter(call: Call) -> None:
+    """A formatter that changes any file it is given, whatever its name."""
+    if call.parsed.has("-i"):
+        for word in call.parsed.operands:
+            check(call, "write", word, "the file")
 
 
 def _bundler(call: Call) -> None:
@@ -269,6 +296,9 @@ def _file(call: Call) -> None:
 
 VALIDATORS = {
     "class-path": _class_path,
+    "formatter": _formatter,
+    "deno-fmt": _checks_only,
+    "terraform-fmt": _checks_only,
     "make": _make,
     "tasks": _tasks,
     "cmake": _cmake,

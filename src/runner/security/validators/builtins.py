@@ -104,6 +104,8 @@ def _computed_name(call: Call, word: Word) -> None:
 
 def _set(call: Call) -> None:
     words = list(call.args)
+    if len(words) == 1 and words[0].text in ("-o", "+o"):
+        return  # lists the shell's options
     while words:
         word = words.pop(0)
         text = word.text
@@ -153,7 +155,7 @@ def _cd(call: Call) -> None:
         if word.choices is not None:
             for text in word.choices:
                 _directory(call, text)
-        elif word.shapes and not word.splits:
+        elif word.shapes and not word.splits and not any(shapes.PLACE in s for s in word.shapes):
             for shape in word.shapes:
                 _computed_directory(call, word, shape)
         elif word.prefix.startswith("-") or not (_is_rooted(call, word) or _is_below(call, word)):

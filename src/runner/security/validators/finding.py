@@ -5,6 +5,7 @@ import re
 from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.patterns import refuse_whole_tree
+from runner.security.shell import shapes
 from runner.security.shell.facts import SimpleCommand, Word
 from runner.security.shell.printed import printed
 from runner.security.shell.values import Value
@@ -92,6 +93,7 @@ _PLAIN_NAME = re.compile(
 _EXECUTES = frozenset({"-exec", "-execdir"})
 _START_FLAGS = frozenset({"-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3"})
 _FOUND = Word(None, source="{}")
+_FOUND_HERE = Word(None, prefix="./", source="(files)", shapes=("./" + shapes.LISTED,))
 
 
 def _find(call: Call) -> None:
@@ -179,13 +181,13 @@ def _found_below(starts: list[Word]) -> Word:
     """What {} certainly begins with: find's results begin with the folder it was given."""
     if len(starts) == 1 and starts[0].text:
         return _below(starts[0].text)
-    return Word(None, prefix="./", source="{}") if not starts else _FOUND
+    return _FOUND_HERE if not starts else _FOUND
 
 
 def _below(folder: str) -> Word:
     """Some paths below a folder. Below a folder of the project they may even be changed."""
     if folder.strip("./") == "":
-        return Word(None, prefix="./", source="(files)")
+        return _FOUND_HERE
     pattern = folder.rstrip("/") + "/*"
     return Word((pattern,), prefix=folder.rstrip("/") + "/", glob=True, source="(files)")
 
@@ -272,11 +274,11 @@ def _fed(call: Call) -> Word:
     if texts[:1] == ["pgrep"] or (texts[:1] == ["lsof"] and "-t" in str(texts[1:])):
         return Word(None, numeric=True, source="(processes)")
     if not pipeline or call.parsed.has("-a", "--arg-file"):
-        return Word(None, splits=True, source="(xargs)")
+        return Word(None, splits=True, source="what xargs gets")
     found = printed([[_value(word) for word in command.words] for command in pipeline])
     if found is not None and found.shapes:
         return Word(None, source="(files)", shapes=found.shapes or ())
-    return Word(None, splits=True, source="(xargs)")
+    return Word(None, splits=True, source="what xargs gets")
 
 
 def _pipeline(call: Call) -> list[SimpleCommand]:

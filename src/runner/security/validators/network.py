@@ -24,20 +24,20 @@ def _curl(call: Call) -> None:
     for value in call.parsed.values(*_SENDS):
         for text in value.choices or (value.prefix,):
             if text.startswith("@"):
-                _file_sent(call, text[1:])
+                _file_sent(call, text[1:], value)
     for value in call.parsed.values("--data-urlencode", "--variable"):
         for text in value.choices or (value.prefix,):
             name, _, path = text.partition("@")
-            if path and "=" not in name:
-                _file_sent(call, path)
+            if "@" in text and "=" not in name:
+                _file_sent(call, path, value)
             if text.startswith("%"):
                 raise call.refuse("variables of the environment are not sent. Write test data out.")
     for value in call.parsed.values("-F", "--form"):
         _form(call, value)
     for value in call.parsed.values("-b", "--cookie"):
         for text in value.choices or (value.prefix,):
-            if "=" not in text:
-                _file_sent(call, text)
+            if text and "=" not in text:
+                _file_sent(call, text, value)
     for value in call.parsed.values("-H", "--header", "-b", "--cookie", "-w", "--write-out"):
         _plain(call, value)
 
@@ -51,12 +51,14 @@ def _form(call: Call, value: Word) -> None:
             raise call.refuse("headers from a file are not allowed. Write them out with -H.")
         if content.startswith(("@", "<")):
             for path in parts[0][1:].split(","):
-                _file_sent(call, path.strip().strip('"').lstrip("@<"))
+                _file_sent(call, path.strip().strip('"').lstrip("@<"), value)
 
 
-def _file_sent(call: Call, path: str) -> None:
-    """`-d @file` sends a file: only files of the project and /tmp."""
-    if path != "-":
+def _file_sent(call: Call, path: str, value: Word) -> None:
+    """`-d @file` sends a file: only files of the project and /tmp, and known ones."""
+    if value.choices is None and not re.match(r"(?:\./)?\w[\w.-]*/", path):
+        raise call.refuse(f"{value.source}: write the file that is sent out.")
+    if path and path != "-":
         call.context.paths.read(path, call.cwd)
         _in_reach(call, path)
 

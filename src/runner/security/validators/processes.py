@@ -110,6 +110,19 @@ _ALWAYS = frozenset(
 )
 
 
+_MAX_PROCESSES = 8
+_ONE_VARIABLE = re.compile(r"\"?\$\{?(\w+)\}?\"?")
+_LOOKED_UP = re.compile(
+    r"\$!|\b(?:pgrep|pidof|lsof|jobs|ps|cat|fuser|head|tail)\b|\$\(<|COPROC|\bpid\b", re.IGNORECASE
+)
+_LOOKS_UP = frozenset(
+    {"pgrep", "pidof", "lsof", "jobs", "ps", "cat", "read", "mapfile", "readarray"}
+)
+_LISTS_ALL = re.compile(r"(?:\$\(|[`|;&]|^)\s*ps\s")
+_SELECTS = re.compile(r"grep|awk[^|]*[/~=]|\s-C|\s-p|--ppid")
+_PORT = re.compile(r"(?::|tcp:|TCP:)(?:\d+(?:,\d+)*$|\$|\"?\$)")
+
+
 def _kill(call: Call) -> None:
     words = list(call.args)
     if words and words[0].text in ("-l", "-L") and len(words) <= 2:
@@ -127,6 +140,8 @@ def _kill(call: Call) -> None:
             )
     if not words:
         raise call.refuse("needs a process id. Use kill %1, kill $! or kill PID.")
+    if len(words) > _MAX_PROCESSES or any(len(w.choices or ()) > _MAX_PROCESSES for w in words):
+        raise call.refuse("these are too many processes. End what you started: kill %1, kill $!.")
     for word in words:
         _process(call, word)
 
@@ -141,6 +156,7 @@ def _process(call: Call, word: Word) -> None:
             "End what you started: kill %1, kill $!, or pkill -f of its name."
         )
     _sources(call)
+    _origin(call, word)
     if "PPID" in word.source or re.search(r"\$\$(?!\w)", word.source):
         raise call.refuse(
             f"{word.source} is not a process that this session started. "
@@ -158,24 +174,77 @@ def _process(call: Call, word: Word) -> None:
         raise call.refuse(f"{word.source} is not known to be a process id. Use %1, $! or a number.")
 
 
+def _origin(call: Call, word: Word) -> None:
+    """Refuse numbers that were counted or calculated, not looked up as processes."""
+    text = word.source
+    variable = _ONE_VARIABLE.fullmatch(text)
+    if variable is not None:
+        given = [
+            assignment.value.source
+            for command in call.context.script
+            for assignment in command.assignments
+            if assignment.name == variable[1]
+        ]
+        names = {command.words[0].text for command in call.context.script if command.words}
+        known = all(map(_LOOKED_UP.search, given)) if given else bool(names & _LOOKS_UP)
+        if variable[1] not in call.context.assigned and not word.numeric and not word.choices:
+            known = True  # what it is called must do: _PIDS_VARIABLE
+    else:
+        known = not re.search(r"\$\(|`", text) or _LOOKED_UP.search(text) is not None
+        known = known and (not _LISTS_ALL.search(text) or _SELECTS.search(text) is not None)
+    if not known and not word.choices:
+        raise call.refuse(
+            f"{text} is not looked up as a process. Use kill %1, kill $!, pgrep -f NAME or "
+            "lsof -ti:PORT."
+        )
+
+
 def _sources(call: Call) -> None:
     """Process ids that the script looks up must be those of development servers."""
-    script = [command for command in call.context.script if command.words]
-    names = {command.words[0].text for command in script}
-    for command in script:
-        name = command.words[0].text
+    chosen = False
+    lists = False
+    for command in call.context.script:
+        name = command.words[0].text if command.words else None
+        rest = command.words[1:]
         if name in ("pgrep", "pidof"):
-            for word in command.words[1:]:
+            for word in rest:
                 if word.text is not None and not re.fullmatch(r"-.*|\d+", word.text):
                     _target(call, word.text)
-    chosen = any(word.text in ("-p", "-C", "--ppid") for c in script for word in c.words)
-    chosen = chosen or any(
-        command.words[0].text == "awk" and re.search(r"[/~=]", word.text or "")
-        for command in script
-        for word in command.words[1:]
-    )
-    if "ps" in names and not names & {"grep", "egrep", "rg"} and not chosen:
+        elif name == "lsof":
+            _ports(call, rest)
+        elif name == "ps":
+            lists = True
+            chosen = chosen or any(word.text in ("-p", "-C", "--ppid") for word in rest)
+        elif name in ("grep", "egrep", "rg", "awk"):
+            chosen = _selects(call, name, rest) or chosen
+    if lists and not chosen:
         raise call.refuse("ending whatever ps lists is not allowed. Select with pgrep -f NAME.")
+
+
+def _ports(call: Call, words: tuple[Word, ...]) -> None:
+    """`lsof -t` is asked for the ports that it is about: without one it lists every process."""
+    if any("t" in (w.text or "") and (w.text or "").startswith("-") for w in words) and not any(
+        _PORT.search(word.text or word.source) for word in words
+    ):
+        raise call.refuse("lsof -t lists every process. Name the port: lsof -ti:3000.")
+
+
+def _selects(call: Call, name: str, words: tuple[Word, ...]) -> bool:
+    """Whether a filter behind `ps` picks the processes of one program."""
+    if not any(command.words and command.words[0].text == "ps" for command in call.context.script):
+        return False
+    texts = [word.text or "" for word in words]
+    if name == "awk":
+        found = re.findall(r"/([^/]+)/", " ".join(texts))
+        compared = any(re.search(r"[~=]=?\s*\S", text) for text in texts)
+    else:
+        if any(re.fullmatch(r"-\w*v\w*", text) for text in texts):
+            return False
+        found = [text for text in texts if not text.startswith("-")][:1]
+        compared = False
+    for pattern in found:
+        _target(call, re.sub(r"\[(\w)\]", r"\1", pattern))
+    return bool(found) or compared
 
 
 def _pkill(call: Call) -> None:
