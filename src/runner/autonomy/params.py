@@ -147,7 +147,13 @@ class JournalAddParams(SessionParams):
     content: Annotated[str, Field(max_length=20_000)] = ""
 
 
-class TaskListParams(Input):
+class SpecParams(Input):
+    """Names the spec; the workspace's where it is left out."""
+
+    spec_id: ShortText | None = None
+
+
+class TaskListParams(SpecParams):
     """`task list`."""
 
     status: TaskStatus | None = None
@@ -155,7 +161,7 @@ class TaskListParams(Input):
     limit: Annotated[int, Field(ge=1, le=10_000)] = 100
 
 
-class TaskParams(Input):
+class TaskParams(SpecParams):
     """`task prepare`."""
 
     task_id: ShortText

@@ -300,8 +300,8 @@ def test_a_refusal_names_the_command_that_shows_what_is_missing(cli: Cli) -> Non
     cli.start()
     cli.next()
     done = cli.people("step", "next")
-    place = f"--workspace {cli.workspace}"
-    assert f"Next:  runner step replay {place}" in done.err.replace(" \\\n         ", " ")
+    command = f"runner step replay --session-id {cli.session_id} --workspace {cli.workspace}"
+    assert f"Next:  {command}" in done.err.replace(" \\\n         ", " ")
 
 
 def test_warnings_of_an_answer_go_to_stderr(cli: Cli) -> None:

@@ -56,9 +56,6 @@ def session_outlook(scene: Scene) -> Iterator[str]:
         command = ("step", "replay") if owes else ("step", "next")
         meaning = "Shows the outstanding step, which is to be reported." if owes else ""
         yield from scene.next(*command, "--session-id", view["session_id"], meaning=meaning)
-    elif view["status"] == "running":
-        yield ""
-        yield from scene.next("session", "resume", "--session-id", view["session_id"])
     elif view["status"] in ("completed", "ended"):
         yield ""
         yield from scene.next(
