@@ -200,7 +200,8 @@ def parse(model: type[P], values: Mapping[str, Any]) -> P:
     """Return the parameters of a command, read as JSON would be.
 
     Raises:
-        RefusedError: VALIDATION_ERROR with the place and the problem.
+        RefusedError: VALIDATION_ERROR with the place and the problem; within a receipt
+            VERIFICATION_RECEIPT_INVALID, however it is wrong.
     """
     try:
         return model.model_validate_json(json.dumps(values))
@@ -208,9 +209,14 @@ def parse(model: type[P], values: Mapping[str, Any]) -> P:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise RefusedError(
-            ErrorCode.VALIDATION_ERROR,
+            _code_of(first["loc"]),
             f"{place or 'The input'}: {first['msg']}.",
             details={"field": place, "problem": first["type"]},
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise RefusedError(ErrorCode.VALIDATION_ERROR, "The input is not JSON.") from error
+
+
+def _code_of(place: tuple[int | str, ...]) -> ErrorCode:
+    inside = "verification_receipt" in place
+    return ErrorCode.VERIFICATION_RECEIPT_INVALID if inside else ErrorCode.VALIDATION_ERROR
