@@ -17,7 +17,6 @@ from runner.autonomy.enums import (
 from runner.autonomy.models import ContextUsage, SessionState
 from runner.autonomy.spec.structure import Spec
 
-
 _RESTS_FOR_A_GATE = (
     PauseReason.GATE_FAILED,
     PauseReason.GATE_REVIEW_REQUIRED,
