@@ -191,12 +191,9 @@ def test_every_lifecycle_change_stands_in_the_journal() -> None:
     ]
 
 
-_ONE = make_spec({"p1": ["A"]})
-
-
 def _remediating() -> Caller:
     """Return a caller whose outstanding step mends the findings of the first review."""
-    caller = Caller(_ONE)
+    caller = Caller(make_spec({"p1": ["A"]}))
     caller.succeed_until("run_fidelity_gate")
     assert caller.next_type(caller.review("fail")) == "address_fidelity_feedback"
     return caller
@@ -220,5 +217,6 @@ def test_findings_are_still_mended_in_a_fresh_context() -> None:
 def test_findings_are_still_mended_after_a_rebase() -> None:
     caller = _remediating()
     caller.pause()
-    caller.rebase(_ONE)
+    assert caller.spec is not None
+    caller.rebase(caller.spec)
     assert caller.next_type() == "address_fidelity_feedback"

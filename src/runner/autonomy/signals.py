@@ -40,6 +40,7 @@ _BLOCKED = LoopSignal.BLOCKED_RUNTIME
 _NAMED = " --session-id {session_id}"
 _SESSION = f"[{_NAMED}]"  # left out where the id is unknown: the only live session is meant then
 _RESUME = "runner session resume" + _SESSION
+_PAUSE = "runner session pause" + _SESSION
 _REBASE = "runner session rebase" + _SESSION
 _RESET = "runner session reset" + _NAMED
 _STATUS = "runner session status" + _SESSION
@@ -156,7 +157,8 @@ ERROR_ROWS: Mapping[ErrorCode, Row] = {
     ErrorCode.STEP_PROOF_EXPIRED: Row(
         None,
         (
-            Action("pause", "Rest the session…", "runner session pause" + _SESSION),
+            _LOOK,
+            Action("pause", "While the step is outstanding: rest the session…", _PAUSE),
             Action("resume", "…and have the step issued with a new token.", _RESUME),
         ),
     ),
