@@ -304,6 +304,13 @@ def test_a_refusal_names_the_command_that_shows_what_is_missing(cli: Cli) -> Non
     assert f"Next:  {command}" in done.err.replace(" \\\n         ", " ")
 
 
+def test_a_recommended_run_means_the_project_that_was_named(cli: Cli) -> None:
+    (cli.workspace / ".runner/status.json").unlink()
+    _, envelope = cli.envelope("session", "start")
+    plan, _ = envelope["data"]["recommended_actions"]
+    assert plan["command"] == f"runner run --project-dir {cli.workspace}"
+
+
 def test_warnings_of_an_answer_go_to_stderr(cli: Cli) -> None:
     cli.start()
     (cli.workspace / ".runner/status.json").write_text("{", encoding="utf-8")
