@@ -205,7 +205,6 @@ def test_a_malformed_heartbeat_is_refused(client: Client, params: dict[str, Any]
         {"task_id": None, "phase_id": None},
         {"files_touched": "a.py"},
         {"note": 1},
-        {"verification_receipt": {}},
         {"surprise": True},
     ],
 )
@@ -222,7 +221,7 @@ def test_a_receipt_time_without_zone_is_refused(client: Client) -> None:
         data = client.next(client.report(data["next_step"]))
     report = client.report(data["next_step"])
     report["verification_receipt"]["issued_at"] = "2026-03-01T12:00:00"
-    assert client.refused("step", "next", last_step_result=report) == "VALIDATION_ERROR"
+    assert client.refused("step", "next", last_step_result=report) == "VERIFICATION_RECEIPT_INVALID"
 
 
 def test_unknown_commands_are_refused(client: Client) -> None:

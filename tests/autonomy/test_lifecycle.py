@@ -189,3 +189,34 @@ def test_every_lifecycle_change_stands_in_the_journal() -> None:
         "Session rebased",
         "Session ended",
     ]
+
+
+def _remediating() -> Caller:
+    """Return a caller whose outstanding step mends the findings of the first review."""
+    caller = Caller(make_spec({"p1": ["A"]}))
+    caller.succeed_until("run_fidelity_gate")
+    assert caller.next_type(caller.review("fail")) == "address_fidelity_feedback"
+    return caller
+
+
+def test_findings_are_still_mended_after_a_persons_pause() -> None:
+    caller = _remediating()
+    caller.pause()
+    caller.resume()
+    assert caller.next_type() == "address_fidelity_feedback"
+
+
+def test_findings_are_still_mended_in_a_fresh_context() -> None:
+    caller = _remediating()
+    caller.heartbeat(90)
+    assert caller.next_type(caller.report("failure")) == "pause"
+    caller.resume()
+    assert caller.next_type() == "address_fidelity_feedback"
+
+
+def test_findings_are_still_mended_after_a_rebase() -> None:
+    caller = _remediating()
+    caller.pause()
+    assert caller.spec is not None
+    caller.rebase(caller.spec)
+    assert caller.next_type() == "address_fidelity_feedback"

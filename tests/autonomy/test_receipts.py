@@ -9,6 +9,7 @@ import pytest
 from tests.autonomy.plane import Client, write_status
 
 Json = dict[str, Any]
+INVALID = "VERIFICATION_RECEIPT_INVALID"
 DIGEST = hashlib.sha256(b"output").hexdigest()
 
 
@@ -42,14 +43,14 @@ def _refused(client: Client, receipt: Any, outcome: str = "success") -> str:
 def test_no_field_of_a_receipt_can_be_left_out(verifying: Client, field: str) -> None:
     receipt = verifying.receipt(_step(verifying))
     del receipt[field]
-    assert _refused(verifying, receipt) == "VALIDATION_ERROR"
+    assert _refused(verifying, receipt) == INVALID
 
 
 @pytest.mark.parametrize("field", ["command_hash", "exit_code", "output_digest"])
 def test_no_field_of_a_result_can_be_left_out(verifying: Client, field: str) -> None:
     receipt = verifying.receipt(_step(verifying))
     del receipt["results"][0][field]
-    assert _refused(verifying, receipt) == "VALIDATION_ERROR"
+    assert _refused(verifying, receipt) == INVALID
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_no_field_of_a_result_can_be_left_out(verifying: Client, field: str) -> 
     ],
 )
 def test_a_receipt_of_another_shape_is_refused(verifying: Client, change: Json) -> None:
-    assert _refused(verifying, verifying.receipt(_step(verifying)) | change) == "VALIDATION_ERROR"
+    assert _refused(verifying, verifying.receipt(_step(verifying)) | change) == INVALID
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_a_receipt_of_another_shape_is_refused(verifying: Client, change: Json) 
 def test_a_result_of_another_shape_is_refused(verifying: Client, change: Json) -> None:
     receipt = verifying.receipt(_step(verifying))
     receipt["results"][0] |= change
-    assert _refused(verifying, receipt) == "VALIDATION_ERROR"
+    assert _refused(verifying, receipt) == INVALID
 
 
 @pytest.mark.parametrize("exit_code", [1, 2, 127, 255, -9])

@@ -79,12 +79,12 @@ def test_wrong_evidence_blocks_only_when_it_comes_again() -> None:
 
 @pytest.mark.parametrize("reason", PauseReason)
 def test_every_pause_says_what_to_do(reason: PauseReason) -> None:
-    assert recommended_actions(SESSION, reason, None, "gate_1")
+    assert recommended_actions(SESSION, SessionStatus.PAUSED, reason, None, "gate_1")
 
 
 @pytest.mark.parametrize("reason", FailureReason)
 def test_every_failure_says_what_to_do(reason: FailureReason) -> None:
-    assert recommended_actions(SESSION, None, reason)
+    assert recommended_actions(SESSION, SessionStatus.FAILED, None, reason)
 
 
 @pytest.mark.parametrize("code", ErrorCode)
@@ -93,12 +93,25 @@ def test_every_refusal_says_what_to_do(code: ErrorCode) -> None:
 
 
 def test_nothing_is_recommended_while_work_goes_on() -> None:
-    assert recommended_actions(SESSION, None, None) == []
+    assert recommended_actions(SESSION, SessionStatus.RUNNING, None, None) == []
 
 
 def test_an_ended_session_is_followed_by_a_new_one() -> None:
-    [action] = recommended_actions(SESSION, None, None, status=SessionStatus.ENDED)
+    [action] = recommended_actions(SESSION, SessionStatus.ENDED, None, None)
     assert action["command"] == "runner session start"
+
+
+@pytest.mark.parametrize("code", ["SPEC_SESSION_EXISTS", "INVALID_STATE_TRANSITION"])
+def test_what_to_do_about_a_session_in_the_way_depends_on_its_state(code: str) -> None:
+    found = {
+        status: [a["action"] for a in error_actions(ErrorCode(code), FACTS | {"status": status})]
+        for status in (SessionStatus.RUNNING, SessionStatus.PAUSED, SessionStatus.ENDED)
+    }
+    assert found == {
+        "running": ["inspect"],
+        "paused": ["inspect", "resume"],
+        "ended": ["inspect", "start"],
+    }
 
 
 def test_an_unknown_session_is_left_out_of_a_command() -> None:
@@ -132,7 +145,7 @@ def recommended_commands() -> list[str]:
     for reason in PauseReason:
         texts |= {a["command"] for a in _shown(reason, None) if "command" in a}
     for status in SessionStatus:
-        shown = recommended_actions(SESSION, None, None, status=status)
+        shown = recommended_actions(SESSION, status, None, None)
         texts |= {a["command"] for a in shown if "command" in a}
     for failure in FailureReason:
         texts |= {a["command"] for a in _shown(None, failure) if "command" in a}
@@ -140,7 +153,8 @@ def recommended_commands() -> list[str]:
 
 
 def _shown(pause: PauseReason | None, failure: FailureReason | None) -> list[dict[str, str]]:
-    return recommended_actions(SESSION, pause, failure, "gate_1")
+    status = SessionStatus.PAUSED if pause is not None else SessionStatus.FAILED
+    return recommended_actions(SESSION, status, pause, failure, "gate_1")
 
 
 @pytest.mark.parametrize("text", recommended_commands())
@@ -166,3 +180,10 @@ def test_a_refusal_carries_its_signal_and_actions(client: Client) -> None:
     data = client.call("step", "next")["data"]
     assert data["loop_signal"] is None
     assert data["recommended_actions"][0]["command"] == "runner session start"
+
+
+def test_the_commands_of_a_refusal_name_the_session_that_it_is_about(client: Client) -> None:
+    client.start()
+    client.next()
+    [action] = client.call("step", "next")["data"]["recommended_actions"]
+    assert action["command"].endswith(f"--session-id {client.session_id}")

@@ -37,6 +37,21 @@ def test_an_unknown_deliverable_is_refused(client: Client, command: str) -> None
     assert client.refused("task", command, task_id="X-999") == "VALIDATION_ERROR"
 
 
+@pytest.mark.parametrize("command", ["list", "prepare", *MUTATIONS])
+def test_another_spec_is_refused_with_the_one_that_there_is(client: Client, command: str) -> None:
+    task = {} if command == "list" else {"task_id": "A-001"}
+    envelope = client.call("task", command, spec_id="other", **task)
+    assert envelope["data"]["error_code"] == "SPEC_NOT_FOUND"
+    assert envelope["data"]["remediation"] == "Use --spec-id demo, or another --workspace."
+
+
+def test_the_spec_may_be_named(working: Client) -> None:
+    client = working
+    assert client.ok("task", "list", spec_id="demo")["total_count"] == 3
+    done = client.ok("task", "complete", task_id="A-001", spec_id="demo", **_proof(client))
+    assert done["status"] == "passed"
+
+
 def test_without_a_spec_there_are_no_tasks(client: Client) -> None:
     (client.workspace / ".runner" / "status.json").unlink()
     assert client.refused("task", "list") == "SPEC_NOT_FOUND"

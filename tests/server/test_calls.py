@@ -88,8 +88,6 @@ def test_a_former_name_is_logged(ask: Ask, caplog: pytest.LogCaptureFixture) -> 
         ({"action": "session-step", "command": {}}, "command"),
         ({"action": "session-events", "command": "list"}, "command"),
         ({"action": "session-start", "command": "pause"}, "action"),
-        ({"action": "list", "self": 1}, "self"),
-        ({"action": "list", "group": 1}, "group"),
         ({"action": "list", "workspace": "/elsewhere"}, "workspace"),
         ({"action": "list", "workspace": 1}, "workspace"),
         ({"action": "list", "workspace": "\0"}, "workspace"),
@@ -106,6 +104,13 @@ def test_a_call_that_is_none_is_refused_at_its_field(
     surface: Surface, arguments: dict[str, Any], field: str
 ) -> None:
     assert _refusal(surface, **arguments)["field"] == field
+
+
+@pytest.mark.parametrize("name", ["self", "group"])
+def test_a_parameter_may_not_have_the_name_of_an_argument(surface: Surface, name: str) -> None:
+    envelope = surface.answer(surface.resolve("task", {"action": "list", name: 1}))
+    assert envelope["data"]["error_code"] == "VALIDATION_ERROR"
+    assert envelope["data"]["details"]["field"] == name
 
 
 def test_a_refused_action_comes_with_those_that_there_are(surface: Surface) -> None:

@@ -14,6 +14,7 @@ from tests.autonomy.plane import Client as PlaneClient
 from tests.autonomy.plane import Clock, statuses, write_status
 from tests.server.conftest import PHASES
 from tests.server.mcp_client import McpClient
+from tests.server.test_policy_codes import POLICY_SCENES
 
 from runner.autonomy.codes import CODES, ErrorCode
 from runner.autonomy.service import ControlPlane
@@ -26,10 +27,7 @@ NOT_HERE = {
     ErrorCode.HEARTBEAT_STALE: "comes as details.pause_trigger; see the test below",
     ErrorCode.REVIEW_UNAVAILABLE: "tested with the agent's reviews, in e2e",
     ErrorCode.INTERNAL: "is a bug; test_calls.py has one",
-    ErrorCode.FEATURE_DISABLED: "tested with the feature flags",
-    ErrorCode.AUTHORIZATION: "tested with the postures",
-    ErrorCode.RATE_LIMITED: "tested with the postures",
-    ErrorCode.GATE_AUDIT_FAILURE: "tested with the gates",
+    **dict.fromkeys(POLICY_SCENES, "needs a server of its own; test_policy_codes.py"),
 }
 
 
@@ -221,6 +219,14 @@ def _edited_evidence(client: McpClient) -> Envelope:
     return _report(client, report)
 
 
+def _older_copy(client: McpClient) -> Envelope:
+    client.start()
+    before = client.session_file().read_bytes()
+    client.next()
+    client.session_file().write_bytes(before)
+    return client.call("step", "next", session_id=client.session_id)
+
+
 def _skipped_gate(client: McpClient) -> Envelope:
     return _report(client, client.report(_at(client, "run_fidelity_gate"), "skipped"))
 
@@ -258,6 +264,7 @@ SCENES: dict[ErrorCode, Scene] = {
     ErrorCode.VERIFICATION_RECEIPT_REQUIRED: _no_receipt,
     ErrorCode.VERIFICATION_RECEIPT_INVALID: _wrong_receipt,
     ErrorCode.GATE_INTEGRITY_CHECKSUM: _edited_evidence,
+    ErrorCode.GATE_AUDIT_FAILURE: _older_copy,
     ErrorCode.REQUIRED_GATE_UNSATISFIED: _skipped_gate,
     ErrorCode.STATE_UNWRITABLE: _unwritable,
 }

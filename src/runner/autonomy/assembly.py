@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.autonomy.flags import adapt_defaults
 from runner.autonomy.policy import Policy
 from runner.autonomy.postures import PROFILES
-from runner.autonomy.service import ControlPlane, utc_now
+from runner.autonomy.service import ControlPlane, new_ulid, utc_now
 from runner.autonomy.store.facade import LOCK_SECONDS
 from runner.config.feature_flags import resolve_flags
 from runner.config.postures import Standing, Surface, resolve_standing
@@ -22,6 +22,7 @@ def open_control_plane(
     interactive: bool,
     posture: str | None = None,
     clock: Callable[[], datetime] = utc_now,
+    new_id: Callable[[str], str] = new_ulid,
     key_directory: Path | None = None,
     lock_seconds: float = LOCK_SECONDS,
 ) -> ControlPlane:
@@ -37,6 +38,7 @@ def open_control_plane(
         interactive: whether there is a terminal.
         posture: the value of `--posture`, if it was given.
         clock: as for ControlPlane.
+        new_id: as for ControlPlane.
         key_directory: as for ControlPlane.
         lock_seconds: as for ControlPlane.
 
@@ -54,6 +56,7 @@ def open_control_plane(
         common_verification=file.verification.commands,
         policy=Policy(standing, flags),
         clock=clock,
+        new_id=new_id,
         key_directory=key_directory,
         lock_seconds=lock_seconds,
     )

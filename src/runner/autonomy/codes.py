@@ -97,7 +97,7 @@ CODES: dict[ErrorCode, CodeInfo] = {
     ErrorCode.NO_ACTIVE_SESSION: CodeInfo(_N, "Start a session: runner session start."),
     ErrorCode.AMBIGUOUS_ACTIVE_SESSION: CodeInfo(_C, "Name the session with --session-id."),
     ErrorCode.SPEC_SESSION_EXISTS: CodeInfo(
-        _C, "Resume or end the existing session, or start with --force to end it."
+        _C, "Go on with the existing session, or start with --force to end it."
     ),
     ErrorCode.SESSION_UNRECOVERABLE: CodeInfo(
         _C, "Reset the session and start a new one; the deliverables keep their status."

@@ -22,7 +22,7 @@ from runner.autonomy.spec.source import SpecSource, SpecUnreadableError
 from runner.autonomy.spec.structure import Spec
 from runner.autonomy.store.facade import Loaded, SessionStore
 from runner.autonomy.store.trust import Trust
-from runner.errors import StateCorruptError
+from runner.errors import StateCorruptError, StateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,15 @@ class Core:
         return None
 
     def spec_of(self, session_id: str) -> str | None:
-        """Return the spec of a session that can't be read, as far as anybody knows."""
-        return self._owner(session_id, self.store.index.read())
+        """Return the spec of a session that can't be read, as far as anybody knows.
+
+        It never fails, so that a damaged session can be shown and removed without an index.
+        """
+        try:
+            entries = self.store.index.read()
+        except StateError:
+            entries = {}
+        return self._owner(session_id, entries)
 
     def _owner(self, session_id: str, entries: Mapping[str, str]) -> str | None:
         anchor = self.store.anchors.read(session_id)
@@ -213,6 +220,20 @@ class Core:
         if spec_id not in (None, spec.spec_id):
             return None, f"The workspace now has another spec, {spec.spec_id}, not {spec_id}."
         return spec, None
+
+    def require_spec(self, spec_id: str | None = None, *, fresh: bool = False) -> Spec:
+        """Return the spec as `read_spec` does. Raises RefusedError SPEC_NOT_FOUND."""
+        spec, problem = self.read_spec(fresh=fresh)
+        if spec is None:
+            raise RefusedError(ErrorCode.SPEC_NOT_FOUND, problem or "There is no spec.")
+        if spec_id not in (None, spec.spec_id):
+            raise RefusedError(
+                ErrorCode.SPEC_NOT_FOUND,
+                f"The workspace has another spec, {spec.spec_id}.",
+                hint=f"Use --spec-id {spec.spec_id}, or another --workspace.",
+                details={"spec_id": spec.spec_id},
+            )
+        return spec
 
     def _is_live(self, session_id: str) -> bool:
         try:
@@ -256,6 +277,12 @@ def unrecoverable(session_id: str, error: StateCorruptError | MigrationError) ->
         hint=error.hint,
         details={"session_id": session_id, "failure_reason": failure_reason(error)},
     )
+
+
+def is_damaged(error: RefusedError) -> bool:
+    """Say whether a refusal is about a file that `resume --force` may make anew."""
+    reason = error.details.get("failure_reason")
+    return error.code is ErrorCode.SESSION_UNRECOVERABLE and reason is FailureReason.STATE_CORRUPT
 
 
 def _code_of(error: StateCorruptError | MigrationError) -> ErrorCode:

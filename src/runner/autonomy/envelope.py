@@ -55,11 +55,13 @@ def failure(
     request_id: str,
     repeated: bool = False,
     warnings: Sequence[str] = (),
+    session_id: str | None = None,
 ) -> Envelope:
     """Return the envelope of a refusal; nothing was changed.
 
     Args:
         repeated: the same was refused a short while ago already.
+        session_id: the session that the request was about, for the recommended commands.
     """
     code = code_of(error)
     info = CODES[code]
@@ -75,7 +77,7 @@ def failure(
             "remediation": error.hint or info.remediation,
             "details": details,
             "loop_signal": error_signal(code, repeated=repeated),
-            "recommended_actions": error_actions(code, details),
+            "recommended_actions": error_actions(code, {"session_id": session_id} | details),
         },
         "error": error.message,
         "meta": meta,

@@ -10,6 +10,7 @@ from runner.autonomy.core import (
     Core,
     Held,
     failure_reason,
+    is_damaged,
     no_active_session,
     not_found,
 )
@@ -25,6 +26,7 @@ from runner.autonomy.engine.rebasing import rebase_session
 from runner.autonomy.engine.starting import StartOptions, start_session
 from runner.autonomy.engine.transition import Transition
 from runner.autonomy.engine.waiving import Justification, audit_start
+from runner.autonomy.enums import SessionStatus
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import Record, SessionState
 from runner.autonomy.params import (
@@ -131,16 +133,7 @@ class LifecycleCommands:
             return transition.changed
 
     def _startable_spec(self, spec_id: str | None) -> Spec:
-        spec, problem = self._core.read_spec(fresh=True)
-        if spec is None:
-            raise RefusedError(ErrorCode.SPEC_NOT_FOUND, problem or "There is no spec.")
-        if spec_id is not None and spec_id != spec.spec_id:
-            raise RefusedError(
-                ErrorCode.SPEC_NOT_FOUND,
-                "The workspace has another spec.",
-                hint=f"Use --spec-id {spec.spec_id}, or another --workspace.",
-                details={"spec_id": spec.spec_id},
-            )
+        spec = self._core.require_spec(spec_id, fresh=True)
         if not spec.tasks:
             raise RefusedError(
                 ErrorCode.VALIDATION_ERROR,
@@ -157,7 +150,9 @@ class LifecycleCommands:
         try:
             state = self._core.store.files.read(session_id)
         except (StateCorruptError, MigrationError) as error:
-            raise _exists(session_id, failure_reason=failure_reason(error)) from error
+            raise _exists(
+                session_id, status=SessionStatus.FAILED, failure_reason=failure_reason(error)
+            ) from error
         if state is None or state.status.is_terminal:
             return None
         if params.idempotency_key is not None and state.idempotency_key == params.idempotency_key:
@@ -195,7 +190,7 @@ class LifecycleCommands:
                 transition = change(held.state)
                 self._core.commit(held, transition)
         except RefusedError as error:
-            if recover and error.code is ErrorCode.SESSION_UNRECOVERABLE:
+            if recover and is_damaged(error):
                 return self._recovered(error)
             raise
         answer = self._view(held)

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from runner.autonomy.codes import ErrorCode, RefusedError
@@ -49,7 +50,7 @@ class Listing:
         if len(rows) > len(page) and page:
             cursor = encode_cursor("sessions", list(_order(page[-1])))
         now = self._core.clock()
-        sessions = [summary_view(r.state, now) if r.state else r.data for r in page]
+        sessions = [self._summary(row, now) for row in page]
         return Answer({"sessions": sessions}, pagination=pagination(cursor, params.limit, total))
 
     def latest(self, spec_id: str) -> dict[str, Any] | None:
@@ -58,8 +59,7 @@ class Listing:
         Reads alone, so that it can be asked at any time. A damaged session counts as live.
         Raises OSError.
         """
-        params = ListParams(spec_id=spec_id)
-        rows = [row for row in self._rows() if row.state is None or _matches(row, params)]
+        rows = [row for row in self._rows() if _spec_of(row) in (None, spec_id)]
         if not rows:
             return None
         chosen = max(rows, key=lambda row: (_is_live(row), _order(row)))
@@ -67,7 +67,7 @@ class Listing:
             return chosen.data
         state = self._core.store.files.read(chosen.session_id) or chosen.state
         spec, _ = self._core.read_spec(state.spec_id)
-        return session_view(state, spec, self._core.clock())
+        return session_view(self._core.policy.adapted(state), spec, self._core.clock())
 
     def events(self, params: EventsParams) -> Answer:
         """List a session's journal, newest first (seed 003 WS4)."""
@@ -106,6 +106,7 @@ class Listing:
 
     def _rows(self) -> Iterator[_Row]:
         known: dict[str, tuple[tuple[int, ...], _Row]] = {}
+        yield from self._deleted()
         folder = self._core.store.layout.sessions
         if not folder.is_dir():
             return
@@ -126,13 +127,27 @@ class Listing:
                 yield row
         self._known = known
 
+    def _deleted(self) -> Iterator[_Row]:
+        """Yield live sessions whose files are gone: they are damaged, and still in the way."""
+        store = self._core.store
+        for session_id, _ in store.anchors.live():
+            row = None if store.layout.session(session_id).exists() else self._read(session_id)
+            if row is not None:
+                yield row
+
+    def _summary(self, row: _Row, now: datetime) -> dict[str, Any]:
+        if row.state is None:
+            return row.data
+        return summary_view(self._core.policy.adapted(row.state), now)
+
     def _read(self, session_id: str) -> _Row | None:
         try:
             state = self._core.store.files.read(session_id)
         except RefusedError:
             return None  # a name that is no session id
         except (StateCorruptError, MigrationError) as error:
-            data = failed_view(session_id, None, failure_reason(error), error.message)
+            spec_id = self._core.spec_of(session_id)
+            data = failed_view(session_id, spec_id, failure_reason(error), error.message)
             return _Row("", session_id, None, data)
         if state is None:
             return None
@@ -149,12 +164,15 @@ def _is_live(row: _Row) -> bool:
     return row.state is None or not row.state.status.is_terminal
 
 
+def _spec_of(row: _Row) -> str | None:
+    """Return the spec of a row, None when nobody knows."""
+    found: str | None = row.data.get("spec_id") if row.state is None else row.state.spec_id
+    return found
+
+
 def _matches(row: _Row, params: ListParams) -> bool:
-    if row.state is None:
-        failed_wanted = params.status_filter in (None, SessionStatus.FAILED)
-        return failed_wanted and params.spec_id is None
-    status_fits = params.status_filter in (None, row.state.status)
-    return status_fits and params.spec_id in (None, row.state.spec_id)
+    status = SessionStatus.FAILED if row.state is None else row.state.status
+    return params.status_filter in (None, status) and params.spec_id in (None, _spec_of(row))
 
 
 def _event(entry: dict[str, Any]) -> dict[str, Any]:

@@ -147,7 +147,13 @@ class JournalAddParams(SessionParams):
     content: Annotated[str, Field(max_length=20_000)] = ""
 
 
-class TaskListParams(Input):
+class SpecParams(Input):
+    """Names the spec; the workspace's where it is left out."""
+
+    spec_id: ShortText | None = None
+
+
+class TaskListParams(SpecParams):
     """`task list`."""
 
     status: TaskStatus | None = None
@@ -155,7 +161,7 @@ class TaskListParams(Input):
     limit: Annotated[int, Field(ge=1, le=10_000)] = 100
 
 
-class TaskParams(Input):
+class TaskParams(SpecParams):
     """`task prepare`."""
 
     task_id: ShortText
@@ -194,7 +200,8 @@ def parse(model: type[P], values: Mapping[str, Any]) -> P:
     """Return the parameters of a command, read as JSON would be.
 
     Raises:
-        RefusedError: VALIDATION_ERROR with the place and the problem.
+        RefusedError: VALIDATION_ERROR with the place and the problem; within a receipt
+            VERIFICATION_RECEIPT_INVALID, however it is wrong.
     """
     try:
         return model.model_validate_json(json.dumps(values))
@@ -202,9 +209,14 @@ def parse(model: type[P], values: Mapping[str, Any]) -> P:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise RefusedError(
-            ErrorCode.VALIDATION_ERROR,
+            _code_of(first["loc"]),
             f"{place or 'The input'}: {first['msg']}.",
             details={"field": place, "problem": first["type"]},
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise RefusedError(ErrorCode.VALIDATION_ERROR, "The input is not JSON.") from error
+
+
+def _code_of(place: tuple[int | str, ...]) -> ErrorCode:
+    inside = "verification_receipt" in place
+    return ErrorCode.VERIFICATION_RECEIPT_INVALID if inside else ErrorCode.VALIDATION_ERROR

@@ -55,11 +55,10 @@ class Recovery:
     def remake(self, session_id: str, error: RefusedError) -> tuple[Held, Spec]:
         """Make a damaged session anew from the spec, with the defaults of `start`.
 
-        What it had reviewed is reviewed again. A newer schema is left alone: it is not damaged.
+        What it had reviewed is reviewed again. Only for what `is_damaged` says yes to.
         """
         spec, _ = self._core.read_spec(fresh=True)
-        damaged = error.details.get("failure_reason") == "state_corrupt"
-        if spec is None or not damaged or self._core.spec_of(session_id) != spec.spec_id:
+        if spec is None or self._core.spec_of(session_id) != spec.spec_id:
             raise error
         with self._core.store.session_lock(session_id):
             if self._is_readable(session_id):

@@ -180,7 +180,7 @@ class ControlPlane:
         """
         return self._under(replace(self.policy, standing=None))
 
-    def call(self, group: str, command: str, **params: Any) -> Envelope:
+    def call(self, group: str, command: str, /, **params: Any) -> Envelope:
         """Run a command and return its envelope; deliberate errors become refusals.
 
         Args:
@@ -209,7 +209,11 @@ class ControlPlane:
         except RunnerError as error:
             shown, repeated = self._guard.judge_refusal(error, params)
             return failure(
-                shown, request_id=request.request_id, repeated=repeated, warnings=warnings
+                shown,
+                request_id=request.request_id,
+                repeated=repeated,
+                warnings=warnings,
+                session_id=request.session.id if request.session is not None else None,
             )
         except OSError as error:
             return failure(unavailable(error), request_id=request.request_id, warnings=warnings)

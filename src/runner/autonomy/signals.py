@@ -40,6 +40,7 @@ _BLOCKED = LoopSignal.BLOCKED_RUNTIME
 _NAMED = " --session-id {session_id}"
 _SESSION = f"[{_NAMED}]"  # left out where the id is unknown: the only live session is meant then
 _RESUME = "runner session resume" + _SESSION
+_PAUSE = "runner session pause" + _SESSION
 _REBASE = "runner session rebase" + _SESSION
 _RESET = "runner session reset" + _NAMED
 _STATUS = "runner session status" + _SESSION
@@ -61,7 +62,12 @@ _PLAN = Action("plan", "Plan SPEC.md into deliverables.", "runner run")
 _RESTORE = Action("restore", "Bring back or repair .runner/status.json.")
 _REMOVE = Action("reset", "Remove the session; the deliverables keep their status.", _RESET)
 _ACCEPT = Action("rebase", "Accept the changed structure; completed work is kept.", _REBASE)
-_REVIEW_AGAIN = Action("review", "Run the phase's review again and report what it returns.")
+_GIVE_UP = Action(
+    "reset", "When you know who changed it: remove the session, and start a new one.", _RESET
+)
+_REVIEW_AGAIN = Action(
+    "review", "Show the gate step; have its phase reviewed again, and report what comes.", _REPLAY
+)
 _CORRECT = Action("correct", "Correct the request and send it again.")
 _RETRY = Action("retry", "Send the same request again in a moment.")
 
@@ -151,7 +157,8 @@ ERROR_ROWS: Mapping[ErrorCode, Row] = {
     ErrorCode.STEP_PROOF_EXPIRED: Row(
         None,
         (
-            Action("pause", "Rest the session…", "runner session pause" + _SESSION),
+            _LOOK,
+            Action("pause", "While the step is outstanding: rest the session…", _PAUSE),
             Action("resume", "…and have the step issued with a new token.", _RESUME),
         ),
     ),
@@ -162,7 +169,7 @@ ERROR_ROWS: Mapping[ErrorCode, Row] = {
     ErrorCode.AMBIGUOUS_ACTIVE_SESSION: Row(
         None, (Action("list", "See the sessions and name one.", "runner session list"),)
     ),
-    ErrorCode.SPEC_SESSION_EXISTS: Row(None, (_LOOK, _GO_ON)),
+    ErrorCode.SPEC_SESSION_EXISTS: Row(None, (_LOOK,)),
     ErrorCode.SESSION_UNRECOVERABLE: Row(_FAILED, (_LOOK, _REMOVE)),
     ErrorCode.LOCK_TIMEOUT: Row(None, (_RETRY,)),
     ErrorCode.TIMEOUT: Row(None, (_LOOK,)),
@@ -190,8 +197,8 @@ ERROR_ROWS: Mapping[ErrorCode, Row] = {
     ErrorCode.AUTHORIZATION: Row(_BLOCKED, (_SHOW_POLICY,)),
     ErrorCode.VERIFICATION_RECEIPT_REQUIRED: Row(None, (_SHOW_STEP,)),
     ErrorCode.VERIFICATION_RECEIPT_INVALID: Row(None, (_SHOW_STEP,)),
-    ErrorCode.GATE_INTEGRITY_CHECKSUM: Row(_BLOCKED, (_LOOK, _REVIEW_AGAIN)),
-    ErrorCode.GATE_AUDIT_FAILURE: Row(_BLOCKED, (_LOOK, _REVIEW_AGAIN)),
+    ErrorCode.GATE_INTEGRITY_CHECKSUM: Row(_BLOCKED, (_LOOK, _GIVE_UP)),
+    ErrorCode.GATE_AUDIT_FAILURE: Row(_BLOCKED, (_LOOK, _GIVE_UP)),
     ErrorCode.REQUIRED_GATE_UNSATISFIED: Row(_BLOCKED, (_LOOK, _REVIEW_AGAIN)),
     ErrorCode.RATE_LIMITED: Row(
         _BLOCKED, (Action("wait", "Wait for details.retry_after seconds."), _SHOW_POLICY)
@@ -214,6 +221,9 @@ TABLE: Mapping[type[StrEnum], Mapping[Any, Row]] = {
     ErrorCode: ERROR_ROWS,
 }
 
+_DECIDED_BY_STATE = frozenset({ErrorCode.SPEC_SESSION_EXISTS, ErrorCode.INVALID_STATE_TRANSITION})
+"""What to do about these depends on the state of the session that the refusal names."""
+
 _BLOCKING_WHEN_REPEATED = frozenset({ErrorCode.INVALID_GATE_EVIDENCE})
 
 
@@ -235,28 +245,39 @@ def error_signal(code: ErrorCode, *, repeated: bool = False) -> LoopSignal | Non
 
 def recommended_actions(
     session_id: str,
+    status: SessionStatus,
     pause_reason: PauseReason | None,
     failure_reason: FailureReason | None,
     gate_attempt_id: str | None = None,
-    status: SessionStatus = SessionStatus.RUNNING,
 ) -> list[dict[str, Any]]:
-    """Return what can be done about a pause or failure, commands ready to be run.
+    """Return what can be done about a session that rests, commands ready to be run.
 
-    The reason decides; `status` does where there is none.
+    The reason decides; the status does where there is none.
     """
-    if failure_reason is not None:
-        actions = FAILURE_ROWS[failure_reason].actions
-    elif pause_reason is not None:
-        actions = PAUSE_ROWS[pause_reason].actions
-    else:
-        actions = STATUS_ROWS[status].actions
     facts = {"session_id": session_id, "gate_attempt_id": gate_attempt_id}
+    actions = _actions_of_state(status, pause_reason, failure_reason)
     return [_render(action, facts) for action in actions]
 
 
 def error_actions(code: ErrorCode, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what can be done about a refusal; `facts` are its details."""
-    return [_render(action, facts) for action in ERROR_ROWS[code].actions]
+    actions = ERROR_ROWS[code].actions
+    if code in _DECIDED_BY_STATE and facts.get("status") is not None:
+        named = (facts.get("pause_reason"), facts.get("failure_reason"))
+        actions = tuple(dict.fromkeys((*actions, *_actions_of_state(facts["status"], *named))))
+    return [_render(action, facts) for action in actions]
+
+
+def _actions_of_state(
+    status: SessionStatus,
+    pause_reason: PauseReason | None,
+    failure_reason: FailureReason | None,
+) -> tuple[Action, ...]:
+    if failure_reason is not None:
+        return FAILURE_ROWS[failure_reason].actions
+    if pause_reason is not None:
+        return PAUSE_ROWS[pause_reason].actions
+    return STATUS_ROWS[status].actions
 
 
 def _render(action: Action, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,14 +38,14 @@ class Tasks:
         """List the deliverables of the workspace's spec, in phase order."""
         rows = [
             _row(task)
-            for task in self._spec().tasks.values()
+            for task in self._core.require_spec(params.spec_id).tasks.values()
             if params.status in (None, task.status) and params.phase_id in (None, task.phase_id)
         ]
         return Answer({"tasks": rows[: params.limit], "total_count": len(rows)})
 
     def prepare(self, params: TaskParams) -> Answer:
         """Show all that is known about one deliverable."""
-        spec = self._spec()
+        spec = self._core.require_spec(params.spec_id)
         task = _find(spec, params.task_id)
         phase = spec.phase(task.phase_id)
         criteria = self._core.source.acceptance_criteria(task.id)
@@ -68,7 +68,7 @@ class Tasks:
     def _mutate(
         self, action: TaskAction, status: TaskStatus | None, params: TaskMutationParams
     ) -> Answer:
-        spec = self._spec()
+        spec = self._core.require_spec(params.spec_id)
         task = _find(spec, params.task_id)
         _require_legal(task, status)
         mutation = Mutation(action, task.id, {"status": status, "reason": params.reason})
@@ -115,12 +115,6 @@ class Tasks:
         if status is TaskStatus.PASSED and not state.write_lock.enforced:
             turn = turn.to(complete_task(state, task.phase_id, task.id))  # as good as a report
         self._core.commit(held, finish(turn, {}))
-
-    def _spec(self) -> Spec:
-        spec, problem = self._core.read_spec()
-        if spec is None:
-            raise RefusedError(ErrorCode.SPEC_NOT_FOUND, problem or "There is no spec.")
-        return spec
 
 
 def _find(spec: Spec, task_id: str) -> SpecTask:

@@ -53,9 +53,7 @@ def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[
         "context_usage_pct": state.context.context_usage_pct,
         "lifecycle": state.lifecycle.model_dump(mode="json"),
         "progress": progress_view(state, now),
-        "session_signal": loop_signal(state.status, state.pause_reason),
-        "recommended_actions": _actions(state),
-        "next_action_hint": _NEXT_HINT if state.status is SessionStatus.RUNNING else None,
+        **_outlook(state, now),
     }
 
 
@@ -72,7 +70,7 @@ def failed_view(
         "failure_reason": reason,
         "details": {"message": message},
         "session_signal": loop_signal(SessionStatus.FAILED),
-        "recommended_actions": recommended_actions(session_id, None, reason),
+        "recommended_actions": recommended_actions(session_id, SessionStatus.FAILED, None, reason),
     }
 
 
@@ -232,10 +230,20 @@ def _resumption_status(state: SessionState, *, is_stalled: bool) -> str:
     return "possibly_stalled" if is_stalled else "active"
 
 
-def _actions(state: SessionState) -> list[dict[str, Any]]:
+def _outlook(state: SessionState, now: datetime) -> dict[str, Any]:
+    """Return what comes next, reckoned by the status that the next write will find."""
+    stale = stale_reason(state, now)
+    status = state.status if stale is None else SessionStatus.PAUSED
+    reason = state.pause_reason if stale is None else stale[0]
     ack = state.pending_manual_gate_ack
     attempt = ack.gate_attempt_id if ack else None
-    return recommended_actions(state.id, state.pause_reason, state.failure_reason, attempt)
+    return {
+        "session_signal": loop_signal(status, reason),
+        "recommended_actions": recommended_actions(
+            state.id, status, reason, state.failure_reason, attempt
+        ),
+        "next_action_hint": _NEXT_HINT if status is SessionStatus.RUNNING else None,
+    }
 
 
 def _seconds_in(timing: PhaseTiming | None, now: datetime) -> float | None:

@@ -19,7 +19,6 @@ from runner.server.routes import LEGACY, REMOVAL_TARGET, ROUTES, SHORTEST, Local
 from runner.server.schemas import Schema, call_schema
 
 _LOG = logging.getLogger(__name__)
-_RESERVED = frozenset({"self", "group"})
 _GATE = ("review", "gate")
 
 
@@ -93,8 +92,6 @@ class Surface:
             route = old
         else:
             old, route = None, self._find(tool, action, command)
-        if not _RESERVED.isdisjoint(params):
-            raise _invalid("There is no such parameter.", field=min(_RESERVED & set(params)))
         self._check_workspace(params.pop("workspace", None))
         seconds = _seconds(route, params.pop("timeout_seconds", None))
         return Request(route, params, seconds, _deprecation(old, str(action), route, params))

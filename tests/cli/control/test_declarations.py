@@ -9,9 +9,10 @@ import pytest
 import typer
 from tests.cli.control.kit import Cli
 
-from runner.autonomy.enums import FailureReason, PauseReason
+from runner.autonomy.codes import ErrorCode
+from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
 from runner.autonomy.service import ControlPlane
-from runner.autonomy.signals import recommended_actions
+from runner.autonomy.signals import error_actions, recommended_actions
 from runner.cli.app import app
 from runner.cli.control.commands import ControlCommand
 from runner.cli.control.environment import control_variables
@@ -39,10 +40,6 @@ def test_every_command_of_the_library_is_on_the_command_line(plane: ControlPlane
     assert set(plane.commands) <= set(_declared())
 
 
-OPTIONAL = {("session", "start"): {"reason_code", "reason"}, ("review", "gate"): {"summary"}}
-"""What the command line offers also to a library that does not take it yet."""
-
-
 def test_every_parameter_of_the_library_is_an_option(plane: ControlPlane) -> None:
     declared = _declared()
     for key, command in plane.commands.items():
@@ -54,7 +51,7 @@ def test_every_option_is_a_parameter_of_the_library(plane: ControlPlane) -> None
     declared = _declared()
     for key, command in plane.commands.items():
         offered = {p.key for p in declared[key].parameters}
-        assert offered - OPTIONAL.get(key, set()) <= set(command.params.model_fields), key
+        assert offered <= set(command.params.model_fields), key
 
 
 def test_what_the_library_requires_is_marked_as_required(plane: ControlPlane) -> None:
@@ -70,8 +67,12 @@ def test_what_the_library_requires_is_marked_as_required(plane: ControlPlane) ->
 
 
 def _commands() -> list[str]:
-    rows = [recommended_actions("auto_x", reason, None, "gate_x") for reason in PauseReason]
-    rows += [recommended_actions("auto_x", None, reason) for reason in FailureReason]
+    facts = {"session_id": "auto_x", "gate_attempt_id": "gate_x"}
+    paused, failed = SessionStatus.PAUSED, SessionStatus.FAILED
+    rows = [recommended_actions("auto_x", paused, why, None, "gate_x") for why in PauseReason]
+    rows += [recommended_actions("auto_x", failed, None, why) for why in FailureReason]
+    rows += [recommended_actions("auto_x", status, None, None) for status in SessionStatus]
+    rows += [error_actions(code, facts) for code in ErrorCode]
     return sorted({a["command"] for row in rows for a in row if "command" in a})
 
 

@@ -172,7 +172,7 @@ def test_a_damaged_session_is_in_the_list(cli: Cli) -> None:
     session_id = cli.start()
     cli.session_file().write_text("{", encoding="utf-8")
     row = cli.text("session", "list").splitlines()[1]
-    assert row.split() == [session_id, "failed", "(state_corrupt)", "-", "-", "-"]
+    assert row.split() == [session_id, "failed", "(state_corrupt)", "-", "-", "demo"]
 
 
 def test_a_silent_session_is_shown_as_it_will_be(cli: Cli) -> None:

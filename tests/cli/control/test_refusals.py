@@ -300,8 +300,15 @@ def test_a_refusal_names_the_command_that_shows_what_is_missing(cli: Cli) -> Non
     cli.start()
     cli.next()
     done = cli.people("step", "next")
-    place = f"--workspace {cli.workspace}"
-    assert f"Next:  runner step replay {place}" in done.err.replace(" \\\n         ", " ")
+    command = f"runner step replay --session-id {cli.session_id} --workspace {cli.workspace}"
+    assert f"Next:  {command}" in done.err.replace(" \\\n         ", " ")
+
+
+def test_a_recommended_run_means_the_project_that_was_named(cli: Cli) -> None:
+    (cli.workspace / ".runner/status.json").unlink()
+    _, envelope = cli.envelope("session", "start")
+    plan, _ = envelope["data"]["recommended_actions"]
+    assert plan["command"] == f"runner run --project-dir {cli.workspace}"
 
 
 def test_warnings_of_an_answer_go_to_stderr(cli: Cli) -> None:

@@ -51,6 +51,13 @@ def test_a_paused_session_comes_with_its_way_on(cli: Cli) -> None:
     assert f"Next: runner session resume --session-id {session_id}" in said
 
 
+def test_the_way_on_means_the_project_that_was_named(cli: Cli) -> None:
+    cli.start()
+    cli.ok("session", "pause")
+    said = " ".join(_status(cli).out.replace("\\\n", " ").split())
+    assert f"session resume --session-id {cli.session_id} --workspace {cli.workspace}" in said
+
+
 def test_while_a_run_is_at_work_nobody_is_told_to_do_anything(cli: Cli) -> None:
     cli.start()
     with run_lock(cli.workspace):

@@ -17,6 +17,12 @@ from runner.autonomy.enums import (
 from runner.autonomy.models import ContextUsage, SessionState
 from runner.autonomy.spec.structure import Spec
 
+_RESTS_FOR_A_GATE = (
+    PauseReason.GATE_FAILED,
+    PauseReason.GATE_REVIEW_REQUIRED,
+    PauseReason.FIDELITY_CYCLE_LIMIT,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ResumeOptions:
@@ -94,7 +100,8 @@ def _cause_of_rest(state: SessionState, env: Env) -> str | None:
 def wake(state: SessionState, env: Env) -> SessionState:
     """Return a running session in which the cause of its rest is resolved.
 
-    Limits, staleness, errors and the context start fresh; a failed gate is judged again.
+    Limits, staleness, errors and the context start fresh. A gate that the session rested for is
+    judged again; for any other rest its findings are still to be mended.
     """
     phase_id = state.active_phase_id or ""
     if state.pause_reason is PauseReason.PHASE_COMPLETE:
@@ -102,7 +109,7 @@ def wake(state: SessionState, env: Env) -> SessionState:
     if state.pause_reason is PauseReason.FIDELITY_CYCLE_LIMIT:
         state = state.with_gate(phase_id, cycles=0)
         state = state.with_counters(fidelity_review_cycles_in_active_phase=0)
-    if state.gate(phase_id).status is GateStatus.FAILED:
+    if state.pause_reason in _RESTS_FOR_A_GATE and state.gate(phase_id).status is GateStatus.FAILED:
         state = _judge_again(state, phase_id)
     lifecycle = state.lifecycle.evolve(
         paused=False,

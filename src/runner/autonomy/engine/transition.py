@@ -123,6 +123,7 @@ def answer(
         "loop_signal": loop_signal(state.status, state.pause_reason),
         "recommended_actions": recommended_actions(
             state.id,
+            state.status,
             state.pause_reason,
             state.failure_reason,
             ack.gate_attempt_id if ack else None,

@@ -223,8 +223,10 @@ class SessionStore:
 
     def collect_garbage(self, now: datetime) -> int:
         """Remove expired sessions and leftovers; return how many sessions that were."""
-        self._source.sweep_leftovers()
         self.anchors.sweep(now)
+        if not self.layout.root.is_dir():
+            return 0  # nothing was ever kept here, and nothing is made
+        self._source.sweep_leftovers()
         forget = (self.anchors.forget, self.documents.forget)
         return Collector(self.layout, self.files, self.index, forget).collect(now)
 

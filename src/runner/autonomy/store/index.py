@@ -48,8 +48,11 @@ class ActiveIndex:
         self._change(lambda entries: {**entries, spec_id: session_id})
 
     def remove(self, spec_id: str, session_id: str) -> None:
-        """Take the entry out, if it still points to that session. Raises StateWriteError."""
-        if self.read().get(spec_id) != session_id:
+        """Take the entry out, if it still points to that session. Raises StateWriteError.
+
+        An index that is gone is left so: it is made anew from the sessions that there are.
+        """
+        if not self._layout.index.exists() or self.read().get(spec_id) != session_id:
             return
 
         def without(entries: Entries) -> Entries:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from runner.cli.control.parameters import DocumentError, Parameter, read_values
-from runner.cli.control.scene import Lines, Scene, place_of, screen_width, utc_now
+from runner.cli.control.scene import Lines, Scene, place_of, placed, screen_width, utc_now
 from runner.cli.control.trouble import refusal_lines, warning_lines
 from runner.cli.control.usage import ControlTyperCommand, ControlTyperGroup, refused
 from runner.cli.exit_codes import FAILURE, USAGE
@@ -102,14 +102,7 @@ def call(
         envelope = command.perform(plane, values)
     else:
         envelope = plane.call(command.group, command.name, **values)
-    return _placed(envelope, place_of(given.get(WORKSPACE.key)))
-
-
-def _placed(envelope: "Envelope", place: str) -> "Envelope":
-    """Make the recommended commands mean the workspace that was named."""
-    for action in envelope["data"].get("recommended_actions") or ():
-        if place and action.get("command"):
-            action["command"] += place
+    envelope["data"] = placed(envelope["data"], place_of(given.get(WORKSPACE.key)))
     return envelope
 
 

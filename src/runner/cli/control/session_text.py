@@ -1,11 +1,12 @@
 """Sessions and lists of them, for people."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from runner.cli.columns import labelled, table, wrap
 from runner.cli.control.progress_text import progress_pairs
-from runner.cli.control.scene import Scene
+from runner.cli.control.scene import Scene, placed
 from runner.cli.control.step_text import advice, standing
 from runner.cli.durations import plural
 
@@ -36,7 +37,8 @@ def resumption_lines(scene: Scene, *, is_driven: bool) -> Iterator[str]:
         scene: of the session's view.
         is_driven: a run is at work, so that nobody else need do anything.
     """
-    view = scene.data
+    view = placed(scene.data, scene.place)
+    scene = replace(scene, data=view)
     yield f"Session {view['session_id']}: {_standing(view)}"
     if "progress" not in view:
         yield from wrap(view["details"]["message"], scene.width, "  ")
@@ -56,9 +58,6 @@ def session_outlook(scene: Scene) -> Iterator[str]:
         command = ("step", "replay") if owes else ("step", "next")
         meaning = "Shows the outstanding step, which is to be reported." if owes else ""
         yield from scene.next(*command, "--session-id", view["session_id"], meaning=meaning)
-    elif view["status"] == "running":
-        yield ""
-        yield from scene.next("session", "resume", "--session-id", view["session_id"])
     elif view["status"] in ("completed", "ended"):
         yield ""
         yield from scene.next(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from runner.cli.columns import table, wrap
 from runner.cli.control.commands import ControlCommand, control_group
-from runner.cli.control.parameters import LIMIT, SESSION, SESSION_ID, Parameter
+from runner.cli.control.parameters import LIMIT, SESSION, SPEC_ID, Parameter
 from runner.cli.control.scene import Scene
 from runner.cli.help_text import help_text
 
@@ -22,7 +22,7 @@ _REASON = Parameter("reason", "Why; it is written into the journal.")
 _PROOF = Parameter(
     "autonomy_step_proof", "The outstanding step's proof.", metavar="TOKEN", from_environment=True
 )
-_MUTATION = (_TASK_ID, SESSION_ID, _PROOF, _REASON)
+_MUTATION = (_TASK_ID, *SESSION, _PROOF, _REASON)
 
 
 def _status(*, required: bool) -> Parameter:
@@ -108,7 +108,7 @@ task = control_group(
             ("runner task list", "all of them"),
             ("runner task list --status pending", "what is not done"),
         ),
-        (_status(required=False), _PHASE_ID, LIMIT),
+        (SPEC_ID, _status(required=False), _PHASE_ID, LIMIT),
         _listed,
     ),
     ControlCommand(
@@ -118,7 +118,7 @@ task = control_group(
             "Show all that is known about one deliverable.",
             ("runner task prepare UI-001", "its acceptance criteria, above all"),
         ),
-        (_TASK_ID,),
+        (_TASK_ID, SPEC_ID),
         _prepared,
     ),
     _mutation("start", "Note that work on a deliverable begins."),

@@ -11,31 +11,6 @@ from runner.cli.inert import inert
 
 _MARGIN = " " * 7
 
-_REPLAY = ("step", "replay")
-_STATUS = ("session", "status")
-
-# Where the refusal itself names no command, the one that shows what is needed to mend it.
-_LOOK: Mapping[str, tuple[str, ...]] = {
-    "STEP_RESULT_REQUIRED": _REPLAY,
-    "STEP_MISMATCH": _REPLAY,
-    "STEP_PROOF_REQUIRED": _REPLAY,
-    "STEP_PROOF_INVALID": _REPLAY,
-    "STEP_PROOF_CONFLICT": ("step", "next"),
-    "STEP_PROOF_EXPIRED": ("session", "pause"),
-    "INVALID_GATE_EVIDENCE": _REPLAY,
-    "VERIFICATION_RECEIPT_REQUIRED": _REPLAY,
-    "VERIFICATION_RECEIPT_INVALID": _REPLAY,
-    "NO_ACTIVE_SESSION": ("session", "start"),
-    "AMBIGUOUS_ACTIVE_SESSION": ("session", "list"),
-    "SESSION_NOT_FOUND": ("session", "list"),
-    "SPEC_SESSION_EXISTS": _STATUS,
-    "MANUAL_GATE_ACK_REQUIRED": _STATUS,
-    "INVALID_GATE_ACK": _STATUS,
-    "INVALID_STATE_TRANSITION": _STATUS,
-    "SPEC_REBASE_REQUIRED": ("session", "rebase"),
-    "HEARTBEAT_STALE": ("session", "resume"),
-    "TIMEOUT": _STATUS,
-}
 _UNSHOWN = frozenset({"field", "problem"})
 
 
@@ -55,12 +30,6 @@ def refusal_lines(
     for action in recommended:
         yield from scene.pasteable(inert(action["command"]), "Next:  ")
         yield from wrap(action["description"], scene.width, _MARGIN)
-    if code in _LOOK and not recommended:
-        session_id = data["details"].get("session_id")
-        named = ("--session-id", session_id) if isinstance(session_id, str) else ()
-        command = scene.command(*_LOOK[code], *named)
-        if command not in data["remediation"]:
-            yield from scene.pasteable(command, "Next:  ")
 
 
 def warning_lines(envelope: Mapping[str, Any]) -> Iterator[str]:

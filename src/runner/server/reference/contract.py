@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from runner.autonomy.service import ControlPlane
+from runner.autonomy.assembly import open_control_plane
 from runner.server.surface import Surface
 
 _HEAD = """\
@@ -86,7 +86,16 @@ class _Story:
         (keys / "autonomy.key").write_text(_KEY, encoding="utf-8")
         self._now = datetime(2026, 3, 1, 12, tzinfo=UTC)
         self._ids = 0
-        plane = ControlPlane(workspace, clock=self._tick, new_id=self._new_id, key_directory=keys)
+        plane = open_control_plane(
+            workspace,
+            surface="mcp",
+            environ={},
+            interactive=False,
+            posture="supervised",  # it tells of a review that a person made
+            clock=self._tick,
+            new_id=self._new_id,
+            key_directory=keys,
+        )
         self._surface = Surface(plane, workspace)
         self._answer: dict[str, Any] = {}
         self._step: dict[str, Any] = {}
