@@ -99,7 +99,7 @@ class Mortal:
         self.calls = 0
         self.refusals: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def call(self, group: str, command: str, **params: Any) -> dict[str, Any]:
+    def call(self, group: str, command: str, /, **params: Any) -> dict[str, Any]:
         self.calls += 1
         refusal = self.refusals.get((group, command))
         if refusal is not None:

@@ -39,7 +39,7 @@ class Deliverables(Protocol):
 class ControlPlane(Protocol):
     """The control plane's one entrance."""
 
-    def call(self, group: str, command: str, **params: Any) -> dict[str, Any]:
+    def call(self, group: str, command: str, /, **params: Any) -> dict[str, Any]:
         """Run a command and return its envelope (CONTRACT §6)."""
         ...
 
