@@ -53,6 +53,7 @@ class LifecycleCommands:
         """Start a session, or return the one that the same request started before."""
         self._core.policy.check_start(start_options(self._core.defaults, params), params)
         spec = self._startable_spec(params.spec_id)
+        self._core.store.prepare()
         with self._core.store.spec_lock(spec.spec_id):
             existing = self._existing(spec.spec_id, params)
             if existing is not None:
@@ -157,7 +158,8 @@ class LifecycleCommands:
         try:
             state = self._core.store.files.read(session_id)
         except (StateCorruptError, MigrationError) as error:
-            raise _exists(session_id, failure_reason=failure_reason(error)) from error
+            reason = failure_reason(error)
+            raise _exists(session_id, hint=error.hint, failure_reason=reason) from error
         if state is None or state.status.is_terminal:
             return None
         if params.idempotency_key is not None and state.idempotency_key == params.idempotency_key:
@@ -172,7 +174,6 @@ class LifecycleCommands:
 
     def _create(self, spec: Spec, params: StartParams) -> Held:
         env = self._core.env()
-        self._core.store.prepare()
         started = start_session(spec, start_options(self._core.defaults, params), env)
         why = Justification(params.reason_code, params.reason, self._core.policy.describe())
         started = audit_start(started, why, env)
@@ -260,9 +261,10 @@ def _over(record: R, params: StartParams, **named: Any) -> R:
     return record.evolve(**{name: value for name, value in wanted.items() if value is not None})
 
 
-def _exists(session_id: str, **details: Any) -> RefusedError:
+def _exists(session_id: str, *, hint: str | None = None, **details: Any) -> RefusedError:
     return RefusedError(
         ErrorCode.SPEC_SESSION_EXISTS,
         "The spec has a session that is not over.",
+        hint=hint,
         details={"session_id": session_id, **details},
     )

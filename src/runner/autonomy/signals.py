@@ -253,6 +253,8 @@ def recommended_actions(
 
 def error_actions(code: ErrorCode, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what can be done about a refusal; `facts` are its details."""
+    if code is ErrorCode.SPEC_SESSION_EXISTS and facts.get("failure_reason"):
+        code = ErrorCode.SESSION_UNRECOVERABLE  # what stands in the way can't go on
     return [_render(action, facts) for action in ERROR_ROWS[code].actions]
 
 
