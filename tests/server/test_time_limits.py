@@ -104,6 +104,16 @@ async def test_a_call_whose_time_went_by_in_the_queue_changes_nothing(client: Cl
     assert client.ok("session", "status")["status"] == "running"
 
 
+@pytest.mark.parametrize("auto_mode", [True, False])
+def test_session_config_keeps_to_its_time_too(client: Client, *, auto_mode: bool) -> None:
+    if auto_mode:
+        client.ok("session", "end")
+    surface = Surface(client.plane, client.workspace)
+    arguments = {"action": "session-config", "auto_mode": auto_mode}
+    request = surface.resolve("task", arguments)._replace(seconds=1e-6)
+    assert surface.answer(request)["data"]["error_code"] == "TIMEOUT"
+
+
 async def test_a_quick_answer_comes_through(client: Client) -> None:
     surface = Surface(client.plane, client.workspace)
     assert (await Calls(surface).answer("task", {"action": "list"}))["success"]

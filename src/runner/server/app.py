@@ -38,7 +38,7 @@ _THREADS = 16
 # A lock is waited for 5 s, as long as the shortest budget; LOCK_TIMEOUT is to be told, then.
 _GRACE_SECONDS = 1.0
 _VERSION_SECONDS = 2.0
-_LEAST_SECONDS = 0.001
+_LEAST_SECONDS = 1e-9  # too little for any change
 _SIGNAL_EXIT_BASE = 128
 
 INSTRUCTIONS = (

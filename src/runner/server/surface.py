@@ -24,7 +24,10 @@ _GATE = ("review", "gate")
 
 
 Reviewer = Callable[[Mapping[str, Any]], Envelope]
-"""Has the phase of a gate step reviewed, records the verdict, and returns its evidence."""
+"""Has the phase of a gate step reviewed, records the verdict, and returns its evidence.
+
+It is called for those alone whose role may ask for a review; the parameters are not checked yet.
+"""
 
 
 class Request(NamedTuple):
@@ -126,9 +129,9 @@ class Surface:
         if request.route.target == CAPABILITIES:
             return capabilities(self._plane, self.calls, request.params)
         if self._reviewer is not None and _wants_review(request):
-            return self._reviewer(request.params)
+            return self._plane.role_preflight([_GATE]) or self._reviewer(request.params)
         if group == Local.SESSION_CONFIG.value:
-            return self._config.call(command, request.params)
+            return self._config.call(command, request.params, request.seconds)
         seconds = {"timeout_seconds": request.seconds}
         return self._plane.call(group, command, **request.params, **seconds)
 
