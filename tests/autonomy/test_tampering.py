@@ -274,6 +274,27 @@ def test_a_wiped_workspace_starts_anew_and_says_so(working: Client) -> None:
     working.ok("task", "complete", task_id="A-001")
 
 
+def test_a_lost_session_does_not_stand_before_the_one_that_replaced_it(working: Client) -> None:
+    lost = working.session_id
+    anchors = working.plane.core.store.anchors
+    note = anchors.read(lost)
+    assert note is not None
+    _delete_everything(working)
+    working.start()
+    anchors.write(lost, note)  # as if the start had been killed before it gave the lost one up
+    token = working.next()["next_step"]["step_proof_token"]
+    working.ok("task", "complete", task_id="A-001", autonomy_step_proof=token)
+
+
+def test_a_session_made_anew_is_never_taken_for_older_than_its_damaged_self(
+    working: Client,
+) -> None:
+    version = working.state()["state_version"]
+    working.session_file().write_bytes(b"")
+    made = working.ok("session", "resume", force=True)
+    assert made["state_version"] == version + 1
+
+
 def test_an_ended_session_that_is_deleted_holds_nothing(working: Client) -> None:
     working.ok("session", "end")
     _delete_everything(working)

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from tests.autonomy.plane import Client, write_status
 
+from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.envelope import Envelope, success
 from runner.autonomy.service import ControlPlane
+from runner.config.postures import ROLE_VARIABLE
 from runner.server.routes import LEGACY, REMOVAL_TARGET, Route
 from runner.server.surface import Surface
 
@@ -239,6 +241,15 @@ def test_a_review_without_a_verdict_is_made_by_the_reviewer(client: Client) -> N
     surface = Surface(client.plane, client.workspace, _reviewed)
     envelope = surface.answer(surface.resolve("review", GATE))
     assert envelope["data"]["asked"] == {"phase_id": "p1", "step_id": "step_1"}
+
+
+def test_the_reviewer_works_for_nobody_who_may_not_ask(client: Client) -> None:
+    plane = open_control_plane(
+        client.workspace, surface="mcp", environ={ROLE_VARIABLE: "observer"}, interactive=False
+    )
+    surface = Surface(plane, client.workspace, _reviewed)
+    envelope = surface.answer(surface.resolve("review", GATE))
+    assert envelope["data"]["error_code"] == "AUTHORIZATION"
 
 
 def test_a_review_with_a_verdict_is_not(client: Client) -> None:

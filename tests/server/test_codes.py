@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -141,8 +140,8 @@ def _late(client: McpClient) -> Envelope:
         threading.Timer(3, session.release).start()
         proof = {"task_id": step["task_id"], "autonomy_step_proof": step["step_proof_token"]}
         envelope = client.call("task", "block", **proof)
-    while statuses(client.workspace)[step["task_id"]] != "blocked":
-        time.sleep(0.01)  # what is late is not left to run into the next test
+    _session(client, "status")  # the change was made; its status is written at the next access
+    assert statuses(client.workspace)[step["task_id"]] == "blocked"
     return envelope
 
 

@@ -1,6 +1,7 @@
 """What happens when a command takes too long, and what a long-lived server does by itself."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,42 @@ async def test_a_call_that_never_got_its_turn_is_dropped(surface: _SlowSurface) 
     surface.released.set()
     assert (await Calls(surface, grace=20).answer("task", {"action": "list"}))["success"]
     assert surface.answered == 1
+
+
+async def test_waiting_for_a_turn_counts_against_the_calls_time(client: Client) -> None:
+    seconds: list[float] = []
+
+    class _Noting(Surface):
+        def answer(self, request: Request) -> Envelope:
+            seconds.append(request.seconds)
+            return super().answer(request)
+
+    calls = Calls(_Noting(client.plane, client.workspace), threads=1)
+    somebody = object()
+    calls._limiter.acquire_on_behalf_of_nowait(somebody)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(calls.answer, "task", {**SOON, "timeout_seconds": 15})
+        await anyio.sleep(0.05)
+        calls._limiter.release_on_behalf_of(somebody)
+    assert 0 < seconds[0] < 15
+
+
+async def test_a_call_whose_time_went_by_in_the_queue_changes_nothing(client: Client) -> None:
+    request = Surface(client.plane, client.workspace).resolve("task", SOON)
+    calls = Calls(Surface(client.plane, client.workspace))
+    envelope = calls._run(request, arrived=time.monotonic() - request.seconds - 1)
+    assert envelope["data"]["error_code"] == "TIMEOUT"
+    assert client.ok("session", "status")["status"] == "running"
+
+
+@pytest.mark.parametrize("auto_mode", [True, False])
+def test_session_config_keeps_to_its_time_too(client: Client, *, auto_mode: bool) -> None:
+    if auto_mode:
+        client.ok("session", "end")
+    surface = Surface(client.plane, client.workspace)
+    arguments = {"action": "session-config", "auto_mode": auto_mode}
+    request = surface.resolve("task", arguments)._replace(seconds=1e-6)
+    assert surface.answer(request)["data"]["error_code"] == "TIMEOUT"
 
 
 async def test_a_quick_answer_comes_through(client: Client) -> None:

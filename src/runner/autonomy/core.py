@@ -159,20 +159,25 @@ class Core:
             starting: pass over a session that vanished with all its files: a start replaces it.
         """
         entries = self.store.index.read()  # a damaged index fails closed, also here
+        vanished = (
+            None  # counts only where no other does: a start that was cut short forgets it late
+        )
         for session_id in sorted(self.store.files.ids()):
             try:
                 state = self.store.files.read(session_id)
             except (StateCorruptError, MigrationError):
-                unknown = session_id not in entries.values()
-                if starting and unknown and self.store.files.has_vanished(session_id):
+                gone = self.store.files.has_vanished(session_id)
+                if starting and gone and session_id not in entries.values():
                     continue
                 if spec_id is None or self._owner(session_id, entries) in (None, spec_id):
-                    return session_id
+                    if not gone:
+                        return session_id
+                    vanished = vanished or session_id
                 continue
             fits = state is not None and spec_id in (None, state.spec_id)
             if state is not None and fits and not state.status.is_terminal:
                 return session_id
-        return None
+        return vanished
 
     def spec_of(self, session_id: str) -> str | None:
         """Return the spec of a session that can't be read, as far as anybody knows.

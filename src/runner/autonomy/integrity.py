@@ -6,6 +6,12 @@ but with codes of their own, and `resume --force` makes nothing anew of them: on
 
 from runner.errors import StateCorruptError
 
+_UNSEALED = (
+    "Did the project move, or the user, HOME or XDG_STATE_HOME change? Then undo that, or give the "
+    "session up: runner session reset --session-id {session_id}, and start a new one; the "
+    "deliverables keep their status, gates are reviewed again. If nothing of the kind happened, "
+    "find out first who changed the file."
+)
 _HINT = (
     "Find out who changed it. Then remove the session and start a new one: runner session reset "
     "--session-id {session_id}. The deliverables keep their status; gates are reviewed again."
@@ -20,12 +26,16 @@ class IntegrityError(StateCorruptError):
         session_id: the session, for the hint.
     """
 
+    _hint = _HINT
+
     def __init__(self, message: str, session_id: str) -> None:
-        super().__init__(message, hint=_HINT.format(session_id=session_id))
+        super().__init__(message, hint=self._hint.format(session_id=session_id))
 
 
 class SealBrokenError(IntegrityError):
     """The session's file lost its seal, or the seal does not fit (GATE_INTEGRITY_CHECKSUM)."""
+
+    _hint = _UNSEALED
 
 
 class AuditError(IntegrityError):

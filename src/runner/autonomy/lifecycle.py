@@ -55,6 +55,7 @@ class LifecycleCommands:
         """Start a session, or return the one that the same request started before."""
         self._core.policy.check_start(start_options(self._core.defaults, params), params)
         spec = self._startable_spec(params.spec_id)
+        self._core.store.prepare()
         with self._core.store.spec_lock(spec.spec_id):
             existing = self._existing(spec.spec_id, params)
             if existing is not None:
@@ -151,7 +152,10 @@ class LifecycleCommands:
             state = self._core.store.files.read(session_id)
         except (StateCorruptError, MigrationError) as error:
             raise _exists(
-                session_id, status=SessionStatus.FAILED, failure_reason=failure_reason(error)
+                session_id,
+                hint=error.hint,
+                status=SessionStatus.FAILED,
+                failure_reason=failure_reason(error),
             ) from error
         if state is None or state.status.is_terminal:
             return None
@@ -167,7 +171,6 @@ class LifecycleCommands:
 
     def _create(self, spec: Spec, params: StartParams) -> Held:
         env = self._core.env()
-        self._core.store.prepare()
         started = start_session(spec, start_options(self._core.defaults, params), env)
         why = Justification(params.reason_code, params.reason, self._core.policy.describe())
         started = audit_start(started, why, env)
@@ -255,9 +258,10 @@ def _over(record: R, params: StartParams, **named: Any) -> R:
     return record.evolve(**{name: value for name, value in wanted.items() if value is not None})
 
 
-def _exists(session_id: str, **details: Any) -> RefusedError:
+def _exists(session_id: str, *, hint: str | None = None, **details: Any) -> RefusedError:
     return RefusedError(
         ErrorCode.SPEC_SESSION_EXISTS,
         "The spec has a session that is not over.",
+        hint=hint,
         details={"session_id": session_id, **details},
     )

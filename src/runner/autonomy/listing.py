@@ -1,5 +1,6 @@
 """session list, session events and the journal: what can be read page by page."""
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from runner.autonomy.paging import decode_cursor, encode_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
 from runner.autonomy.spec.source import CLOCK_TICK_NS
 from runner.autonomy.views import failed_view, session_view, summary_view
-from runner.errors import StateCorruptError, StateError
+from runner.errors import StateError
 
 _MAX_OFFSET = 2**62
 
@@ -106,8 +107,7 @@ class Listing:
 
     def _rows(self) -> Iterator[_Row]:
         known: dict[str, tuple[tuple[int, ...], _Row]] = {}
-        yield from self._deleted()
-        folder = self._core.store.layout.sessions
+        folder, seen = self._core.store.layout.sessions, set()
         if not folder.is_dir():
             return
         read_at = time.time_ns()
@@ -116,7 +116,10 @@ class Listing:
                 name, dot, suffix = entry.name.partition(".")
                 if (dot, suffix) != (".", "json") or not name.startswith("auto_"):
                     continue
-                found = entry.stat()
+                found = _stat(entry)
+                if found is None:
+                    continue
+                seen.add(name)
                 signature = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
                 cached = self._known.get(name)
                 row = cached[1] if cached and cached[0] == signature else self._read(name)
@@ -126,12 +129,8 @@ class Listing:
                     known[name] = (signature, row)
                 yield row
         self._known = known
-
-    def _deleted(self) -> Iterator[_Row]:
-        """Yield live sessions whose files are gone: they are damaged, and still in the way."""
-        store = self._core.store
-        for session_id, _ in store.anchors.live():
-            row = None if store.layout.session(session_id).exists() else self._read(session_id)
+        for name, _ in self._core.store.anchors.live(besides=seen):  # their files were deleted
+            row = self._read(name)
             if row is not None:
                 yield row
 
@@ -145,7 +144,7 @@ class Listing:
             state = self._core.store.files.read(session_id)
         except RefusedError:
             return None  # a name that is no session id
-        except (StateCorruptError, MigrationError) as error:
+        except (StateError, MigrationError) as error:
             spec_id = self._core.spec_of(session_id)
             data = failed_view(session_id, spec_id, failure_reason(error), error.message)
             return _Row("", session_id, None, data)
@@ -154,6 +153,13 @@ class Listing:
         # The list needs a few fields; thousands of whole states would be a burden.
         slim = state.evolve(completed_task_ids=(), last_response=None, last_report=None)
         return _Row(state.updated_at.isoformat(), session_id, slim, {})
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """Return what is known of a file, None when it has just been removed. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        return entry.stat(follow_symlinks=False)
+    return None
 
 
 def _order(row: _Row) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from runner.autonomy.calls import require_time
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.core import (
     Answer,
@@ -15,10 +16,11 @@ from runner.autonomy.engine.lifecycle import require_status
 from runner.autonomy.engine.starting import start_session
 from runner.autonomy.enums import EntryType, SessionStatus
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.models import JournalEntry, JournalHead
+from runner.autonomy.models import JournalEntry, JournalHead, SessionState
 from runner.autonomy.params import ResetParams
 from runner.autonomy.signals import error_signal
 from runner.autonomy.spec.structure import Spec
+from runner.autonomy.store.journal import Tail
 from runner.autonomy.views import failed_view
 from runner.errors import RunnerError, StateCorruptError
 
@@ -35,6 +37,7 @@ class Recovery:
         if not store.files.exists(session_id):
             raise not_found(session_id)
         with store.session_lock(session_id):
+            require_time()
             spec_id = self._require_failed(session_id)
             warnings = self._note_reset(session_id, spec_id, params.reason)
             store.files.delete(session_id)
@@ -67,12 +70,20 @@ class Recovery:
             made = start_session(
                 spec, self._core.defaults, self._core.env(), session_id=session_id, after=tail.seq
             )
-            head = JournalHead(seq=tail.seq, line_hash=tail.line_hash)
-            made = replace(made, state=made.state.evolve(journal_head=head))
-            self._core.store.anchors.forget(session_id)  # its versions count anew
+            made = replace(made, state=self._following(made.state, tail))
             held = Held(made.state)
             self._core.commit(held, made)
         return held, spec
+
+    def _following(self, state: SessionState, tail: Tail) -> SessionState:
+        """Return a session that goes on after the damaged one's last entry and known version.
+
+        So no copy of the damaged one is ever taken for the later of the two.
+        """
+        anchor = self._core.store.anchors.read(state.id)
+        version = state.state_version + (0 if anchor is None else anchor.version)
+        head = JournalHead(seq=tail.seq, line_hash=tail.line_hash)
+        return state.evolve(journal_head=head, state_version=version)
 
     def _is_readable(self, session_id: str) -> bool:
         try:

@@ -261,6 +261,8 @@ def recommended_actions(
 
 def error_actions(code: ErrorCode, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what can be done about a refusal; `facts` are its details."""
+    if code is ErrorCode.SPEC_SESSION_EXISTS and facts.get("failure_reason"):
+        code = ErrorCode.SESSION_UNRECOVERABLE  # what stands in the way can't go on
     actions = ERROR_ROWS[code].actions
     if code in _DECIDED_BY_STATE and facts.get("status") is not None:
         named = (facts.get("pause_reason"), facts.get("failure_reason"))

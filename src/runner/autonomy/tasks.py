@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from runner.autonomy.calls import require_time
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core, Held
 from runner.autonomy.engine.lifecycle import finish
@@ -94,6 +95,7 @@ class Tasks:
                     details={"session_id": holder},
                 )
             if status is not None:
+                require_time()
                 self._core.source.apply([TaskChange(task_id=task.id, status=status)])
         return Answer(_changed(task, status, None))
 

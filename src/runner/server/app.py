@@ -3,6 +3,7 @@
 import json
 import logging
 import signal
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,6 +38,7 @@ _THREADS = 16
 # A lock is waited for 5 s, as long as the shortest budget; LOCK_TIMEOUT is to be told, then.
 _GRACE_SECONDS = 1.0
 _VERSION_SECONDS = 2.0
+_LEAST_SECONDS = 1e-9  # too little for any change
 _SIGNAL_EXIT_BASE = 128
 
 INSTRUCTIONS = (
@@ -113,11 +115,20 @@ class Calls:
             request = self._surface.resolve(tool, arguments)
         except RefusedError as error:
             return failure(error, request_id=new_ulid("req"))
+        arrived = time.monotonic()
         with anyio.move_on_after(request.seconds + self._grace):
             return await anyio.to_thread.run_sync(
-                self._surface.answer, request, abandon_on_cancel=True, limiter=self._limiter
+                self._run, request, arrived, abandon_on_cancel=True, limiter=self._limiter
             )
         return await self._timed_out(request)
+
+    def _run(self, request: Request, arrived: float) -> Envelope:
+        """Answer in a thread, within what waiting for it has left of the call's time.
+
+        With the whole time again, a call could change something after its TIMEOUT was told.
+        """
+        left = request.seconds - (time.monotonic() - arrived)
+        return self._surface.answer(request._replace(seconds=max(left, _LEAST_SECONDS)))
 
     async def _timed_out(self, request: Request) -> Envelope:
         """Return TIMEOUT, with the session's version for the caller to compare (seed 000)."""

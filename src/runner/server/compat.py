@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from runner.autonomy.budgets import budget_of
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.envelope import Envelope, failure, success
 from runner.autonomy.inputs import Input, ShortText
@@ -28,22 +29,30 @@ class SessionConfig:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
 
-    def call(self, command: str, values: Mapping[str, Any]) -> Envelope:
-        """Run `get` or `set`. The field `auto_mode` makes either a `set`, as it always did."""
+    def call(self, command: str, values: Mapping[str, Any], seconds: float) -> Envelope:
+        """Run `get` or `set`. The field `auto_mode` makes either a `set`, as it always did.
+
+        Args:
+            seconds: what the command behind it may take; less where its own budget is shorter.
+        """
         try:
             params = parse(SessionConfigParams, values)
             _check(command, params)
         except RefusedError as error:
             return failure(error, request_id=new_ulid("req"))
         if params.auto_mode is None:
-            return self._shown(params.spec_id)
+            return self._shown(params.spec_id, seconds)
         if params.auto_mode:
-            return self._started(params.spec_id)
+            return self._started(params.spec_id, seconds)
         named = {} if params.spec_id is None else {"spec_id": params.spec_id}
-        return self._plane.call("session", "pause", **named)
+        return self._session("pause", seconds, **named)
 
-    def _shown(self, spec_id: str | None) -> Envelope:
-        envelope = self._plane.call("session", "status", spec_id=spec_id)
+    def _session(self, command: str, seconds: float, **params: Any) -> Envelope:
+        most = budget_of("session", command).most
+        return self._plane.call("session", command, **params, timeout_seconds=min(seconds, most))
+
+    def _shown(self, spec_id: str | None, seconds: float) -> Envelope:
+        envelope = self._session("status", seconds, spec_id=spec_id)
         data = envelope["data"]
         idle = data.get("error_code") == ErrorCode.NO_ACTIVE_SESSION
         if not envelope["success"] and not idle:
@@ -52,8 +61,8 @@ class SessionConfig:
         config["auto_mode"] = data.get("status") == "running"
         return success(config, request_id=envelope["meta"]["request_id"])
 
-    def _started(self, spec_id: str | None) -> Envelope:
-        envelope = self._plane.call("session", "start", spec_id=spec_id)
+    def _started(self, spec_id: str | None, seconds: float) -> Envelope:
+        envelope = self._session("start", seconds, spec_id=spec_id)
         missing = envelope["data"].get("error_code") == ErrorCode.SPEC_NOT_FOUND
         if spec_id is not None or not missing:
             return envelope

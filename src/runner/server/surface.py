@@ -23,8 +23,10 @@ _GATE = ("review", "gate")
 
 
 Reviewer = Callable[[Mapping[str, Any], float], Envelope]
-"""(parameters, seconds it may take) → envelope."""
-"""Has the phase of a gate step reviewed, records the verdict, and returns its evidence."""
+"""(parameters, seconds it may take) → envelope: has the phase of a gate step reviewed.
+
+It is called for those alone whose role may ask for a review; the parameters are not checked yet.
+"""
 
 
 class Request(NamedTuple):
@@ -120,9 +122,10 @@ class Surface:
         if request.route.target == CAPABILITIES:
             return capabilities(self._plane, self.calls, request.params)
         if self._reviewer is not None and _wants_review(request):
-            return self._reviewer(request.params, request.seconds)
+            refused = self._plane.role_preflight([_GATE])
+            return refused or self._reviewer(request.params, request.seconds)
         if group == Local.SESSION_CONFIG.value:
-            return self._config.call(command, request.params)
+            return self._config.call(command, request.params, request.seconds)
         seconds = {"timeout_seconds": request.seconds}
         return self._plane.call(group, command, **request.params, **seconds)
 

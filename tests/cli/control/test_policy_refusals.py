@@ -18,6 +18,7 @@ NOT_HERE = {
     ErrorCode.TIMEOUT: "has its own test above",
     ErrorCode.AUTO_MODE_SPEC_RESOLUTION_FAILED: "of session-config, which only MCP has",
     ErrorCode.HEARTBEAT_STALE: "comes as details.pause_trigger",
+    ErrorCode.REVIEW_UNAVAILABLE: "an agent makes reviews, in e2e",
     ErrorCode.INTERNAL: "is a bug",
 }
 

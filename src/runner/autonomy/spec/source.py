@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from runner.autonomy.calls import seconds_left
 from runner.autonomy.enums import TaskStatus
 from runner.autonomy.models import TaskChange
 from runner.autonomy.spec import splice
@@ -134,7 +135,7 @@ class SpecSource:
 
     def _apply_in_place(self, change: TaskChange) -> bool:
         """Change one status where the layout allows it; False leaves it to the repository."""
-        with locked(self._repository.lock_path, self._lock_timeout):
+        with locked(self._repository.lock_path, seconds_left(self._lock_timeout)):
             reading = self._current(fresh=True)
             if reading.updated_on != self._repository.today() or not self._is_plain(reading):
                 return False
@@ -171,6 +172,7 @@ class SpecSource:
 
     def _parse(self, content: bytes, signature: tuple[int, ...], read_at: int) -> _Reading:
         file = self._file(content)
+        self._require_commands_in_unicode(file)
         spec = build_spec(
             file,
             title=self._workspace.resolve().name,
@@ -180,6 +182,18 @@ class SpecSource:
         )
         ids = tuple(deliverable.id for deliverable in file.deliverables)
         return _Reading(signature, read_at, content, spec, file.updated_at, ids)
+
+    def _require_commands_in_unicode(self, file: StatusFile) -> None:
+        """Refuse a command that no shell can be given and no session's file can hold."""
+        commands = [(phase.id, phase.verification) for phase in file.ordered_phases]
+        commands += [(one.id, one.verification) for one in file.deliverables]
+        for owner, texts in commands:
+            if not all(text == _encodable(text) for text in texts):
+                raise SpecUnreadableError(
+                    f"{self._repository.path}: a verification command of {owner} is not valid "
+                    "Unicode.",
+                    hint="Correct the command there.",
+                )
 
     def _file(self, content: bytes) -> StatusFile:
         if len(content) > MAX_FILE_BYTES:
@@ -213,7 +227,7 @@ def build_spec(
     phases = tuple(
         SpecPhase(
             id=phase.id,
-            title=phase.title,
+            title=_encodable(phase.title),
             tasks=tuple(groups[phase.id]),
             verification=phase.verification,
         )
@@ -222,7 +236,7 @@ def build_spec(
     )
     return Spec(
         spec_id=file.spec_id,
-        title=title,
+        title=_encodable(title),
         phases=phases,
         mtime=mtime,
         size=size,
@@ -233,12 +247,17 @@ def build_spec(
 def _task(deliverable: Deliverable, gone: set[str]) -> SpecTask:
     return SpecTask(
         id=deliverable.id,
-        title=deliverable.description,
+        title=_encodable(deliverable.description),
         phase_id=deliverable.phase_id,
         status=TaskStatus(deliverable.status.value),
         depends_on=tuple(i for i in deliverable.depends_on if i not in gone),
         verification=deliverable.verification,
     )
+
+
+def _encodable(text: str) -> str:
+    """Return a text that can be written; half a character, as cutting a text leaves it, is `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _changed(file: StatusFile, changes: Sequence[TaskChange]) -> StatusFile:

@@ -10,17 +10,20 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from runner.autonomy.store.layout import is_session_id
+from runner.files import read_regular
 
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_BYTES = 512
 _PARTS = 3
 _PLACE = "workspace"
+_MOST_PATH = 64 * 1024
 _KEPT_DAYS = 90
 
 
@@ -48,7 +51,7 @@ class Anchors:
     def read(self, session_id: str) -> Anchor | None:
         """Return the note on a session; None when there is none that can be read."""
         with contextlib.suppress(OSError, ValueError):
-            descriptor = os.open(self._path(session_id), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._path(session_id), _READ_FLAGS)
             try:
                 text = os.read(descriptor, _MAX_BYTES).decode("ascii")
             finally:
@@ -92,13 +95,15 @@ class Anchors:
                     if _is_abandoned(folder, limit):
                         shutil.rmtree(folder)
 
-    def live(self) -> Iterator[tuple[str, Anchor]]:
-        """Yield the sessions that are noted as live."""
+    def live(self, *, besides: Container[str] = ()) -> Iterator[tuple[str, Anchor]]:
+        """Yield the sessions that are noted as live, but for those that are known already."""
         try:
             names = sorted(os.listdir(self._folder))  # noqa: PTH208 - names, not paths
         except FileNotFoundError:
             return
-        for name in filter(is_session_id, names):
+        for name in names:
+            if name in besides or not is_session_id(name):
+                continue
             anchor = self.read(name)
             if anchor is not None and anchor.live:
                 yield name, anchor
@@ -108,7 +113,7 @@ class Anchors:
 
 
 def _is_abandoned(folder: Path, limit: float) -> bool:
-    place = os.fsdecode((folder / _PLACE).read_bytes())
+    place = os.fsdecode(read_regular(folder / _PLACE, limit=_MOST_PATH))
     return not Path(place).exists() and all(p.stat().st_mtime < limit for p in folder.iterdir())
 
 

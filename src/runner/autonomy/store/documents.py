@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runner.autonomy.models import GateEvidence, GateFinding
 from runner.autonomy.store.layout import Layout, check_session_id
+from runner.autonomy.store.regular import read_regular
 from runner.errors import StateWriteError
 from runner.files import write_atomic, write_error
 
@@ -55,7 +56,7 @@ class Documents:
     def receipt_hashes(self, session_id: str) -> Iterator[str]:
         """Yield the hashes of the session's receipts as they are now. Raises OSError."""
         for path in sorted(self._receipts.glob(f"{check_session_id(session_id)}-*.json")):
-            yield "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+            yield "sha256:" + hashlib.sha256(read_regular(path)).hexdigest()
 
     def forget(self, session_id: str) -> None:
         """Remove what a session left. Raises OSError."""

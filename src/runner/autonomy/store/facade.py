@@ -23,7 +23,7 @@ from runner.autonomy.store.outbox import settle
 from runner.autonomy.store.sessions import SessionFiles
 from runner.autonomy.store.trust import Trust
 from runner.deliverables.workspace import ensure_state_directory
-from runner.errors import RunnerError, StateCorruptError
+from runner.errors import RunnerError, StateCorruptError, StateWriteError
 from runner.files import locked
 
 LOCK_SECONDS = 5.0
@@ -72,8 +72,15 @@ class SessionStore:
         Raises:
             StateWriteError: it can't be made, or it is a link that leads out of the project.
         """
-        if self.layout.root.is_relative_to(self._workspace):
-            ensure_state_directory(self._workspace)
+        if not self.layout.root.is_relative_to(self._workspace):
+            return
+        ensure_state_directory(self._workspace)
+        for folder in self.layout.folders:
+            if folder.is_symlink() and not _is_inside(folder, self._workspace):
+                raise StateWriteError(
+                    f"{folder} is a symbolic link that leads out of the project.",
+                    hint="Replace it by a folder.",
+                )
 
     @contextmanager
     def spec_lock(self, spec_id: str) -> Iterator[None]:
@@ -250,6 +257,14 @@ class SessionStore:
             if state is not None and not state.status.is_terminal:
                 live[state.spec_id] = session_id
         return live
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Say whether a path leads into a folder, once all links are followed."""
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return False
 
 
 def _tail_of(journal: Journal) -> tuple[Tail | None, str | None]:

@@ -8,7 +8,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.autonomy.store.layout import Layout
+from runner.autonomy.calls import seconds_left
+from runner.autonomy.store.layout import Layout, is_session_id
+from runner.autonomy.store.regular import is_replaced, read_regular
 from runner.errors import StateCorruptError, StateError
 from runner.files import locked, write_atomic, write_error
 
@@ -37,11 +39,17 @@ class ActiveIndex:
         """
         path = self._layout.index
         try:
-            return _parse(path.read_bytes(), path)
+            return _parse(read_regular(path), path)
         except FileNotFoundError:
             return self._rebuild()
         except OSError as error:
-            raise StateError(f"{path} can't be read: {error.strerror}.") from error
+            if is_replaced(error):
+                raise _damaged(path) from error
+            raise StateError(
+                f"{path} can't be read: {error.strerror}.",
+                hint="Check the owner and permissions of the file and its folder, and the disk; "
+                "then try again.",
+            ) from error
 
     def put(self, spec_id: str, session_id: str) -> None:
         """Make the session the live one of its spec. Raises StateWriteError."""
@@ -63,7 +71,7 @@ class ActiveIndex:
 
     def _change(self, change: Callable[[Entries], Entries]) -> None:
         path = self._layout.index
-        with locked(self._layout.index_lock, self._lock_timeout):
+        with locked(self._layout.index_lock, seconds_left(self._lock_timeout)):
             changed = change(self.read())
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,10 +85,14 @@ def _parse(content: bytes, path: Path) -> Entries:
     try:
         document = json.loads(content)
         active = document["active"]
-        if document["_schema_version"] == 1 and all(isinstance(v, str) for v in active.values()):
+        if document["_schema_version"] == 1 and all(map(is_session_id, active.values())):
             return dict(active)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
-    raise StateCorruptError(
+    raise _damaged(path)
+
+
+def _damaged(path: Path) -> StateCorruptError:
+    return StateCorruptError(
         f"{path} is damaged.", hint="Remove it; it is built again from the sessions."
     )

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from runner.autonomy.models import JournalEntry
+from runner.autonomy.store.regular import open_regular
 from runner.files import write_error
 
 GENESIS = "sha256:" + "0" * 64
 _BLOCK = 16 * 1024
+_MOST_RUBBISH = 1000  # lines; a journal of nothing else must not hold up every call
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -46,7 +48,7 @@ class Journal:
     def tail(self) -> Tail:
         """Return the journal's end; number 0 for an empty or missing one. Raises OSError."""
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 return _tail(file)
         except FileNotFoundError:
             return Tail(0, GENESIS, 0)
@@ -82,7 +84,7 @@ class Journal:
         A position inside a line is taken for the start of that line. Raises OSError.
         """
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 size = _whole_lines_end(file, _size(file))
                 stop = size if end is None else _whole_lines_end(file, min(end, size))
                 return _page(file, limit, stop)
@@ -97,7 +99,7 @@ class Journal:
         expected, seq = GENESIS, 0
         if not self._path.exists():
             return None
-        with self._path.open("rb") as file:
+        with open_regular(self._path) as file:
             for line in file:
                 if not line.endswith(b"\n"):
                     break
@@ -158,8 +160,10 @@ def _size(file: BinaryIO) -> int:
 
 
 def _tail(file: BinaryIO) -> Tail:
-    end = _whole_lines_end(file, _size(file))
-    while end > 0:
+    size = end = _whole_lines_end(file, _size(file))
+    for _ in range(_MOST_RUBBISH):
+        if end == 0:
+            return Tail(0, GENESIS, 0)
         start = _whole_lines_end(file, end - 1)
         file.seek(start)
         line = file.read(end - start)
@@ -167,7 +171,7 @@ def _tail(file: BinaryIO) -> Tail:
         if entry is not None and isinstance(entry.get("seq"), int):
             return Tail(entry["seq"], _hash(line), end)
         end = start  # a line of rubbish, as after a crash of the machine
-    return Tail(0, GENESIS, 0)
+    return Tail(0, GENESIS, size)  # no crash leaves so many: what stands there stays
 
 
 def _whole_lines_end(file: BinaryIO, end: int) -> int:
@@ -183,13 +187,14 @@ def _whole_lines_end(file: BinaryIO, end: int) -> int:
 
 
 def _page(file: BinaryIO, limit: int, end: int) -> Page:
-    start, block = end, b""
-    while start > 0 and block.count(b"\n") <= limit:
+    start, found, blocks = end, 0, []
+    while start > 0 and found <= limit:
         size = min(_BLOCK, start)
         start -= size
         file.seek(start)
-        block = file.read(size) + block
-    lines = block.splitlines(keepends=True)
+        blocks.append(file.read(size))
+        found += blocks[-1].count(b"\n")
+    lines = b"".join(reversed(blocks)).splitlines(keepends=True)
     if start > 0:
         start += len(lines.pop(0))  # its beginning lies in the block before
     chosen = lines[-limit:]

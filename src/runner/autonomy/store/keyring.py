@@ -15,11 +15,12 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from ulid import ULID
 
 from runner.errors import StateCorruptError, StateError
-from runner.files import locked, write_atomic, write_error
+from runner.files import locked, read_regular, write_atomic, write_error
 
 _NAME = "evidence-keys.json"
 _LONGEST_TTL = timedelta(minutes=100_000)  # what gate_nonce_ttl_minutes can be at most
 _LOCK_SECONDS = 5.0
+_MAX_BYTES = 16 * 1024 * 1024
 
 
 class EvidenceKey(BaseModel):
@@ -75,11 +76,14 @@ class KeyRing:
             StateError: it can't be read.
         """
         try:
-            return _Document.model_validate_json(self._path.read_bytes()).keys
+            return _Document.model_validate_json(read_regular(self._path, limit=_MAX_BYTES)).keys
         except FileNotFoundError:
             return ()
         except OSError as error:
-            raise StateError(f"{self._path} can't be read: {error.strerror}.") from error
+            raise StateError(
+                f"{self._path} can't be read: {error.strerror}.",
+                hint="It must be a file that only you can read: check its owner, permissions and kind.",
+            ) from error
         except ValidationError as error:
             raise StateCorruptError(
                 f"{self._path} is damaged.",

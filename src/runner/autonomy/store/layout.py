@@ -22,7 +22,7 @@ def user_state_directory() -> Path:
 
 def workspace_directory(base: Path, workspace: Path) -> Path:
     """Return the folder below `base` for what belongs to a workspace but does not stand in it."""
-    name = hashlib.sha256(str(workspace.resolve()).encode()).hexdigest()[:24]
+    name = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:24]
     return base / "workspaces" / name
 
 
@@ -70,6 +70,12 @@ class Layout:
         if inside.exists() or _can_write(workspace):
             return cls(inside)
         return cls(workspace_directory(user_state_directory(), workspace) / "autonomy")
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Every folder that the control plane writes in."""
+        inner = (self.sessions, self.locks, self.journals, self.index.parent)
+        return (self.root, *inner, self.root / "reviews", self.root / "receipts")
 
     @property
     def sessions(self) -> Path:

@@ -6,10 +6,11 @@ import secrets
 from pathlib import Path
 
 from runner.errors import StateCorruptError, StateError
-from runner.files import write_error
+from runner.files import read_regular, write_error
 
 _NAME = "autonomy.key"
 _BYTES = 32
+_MAX_BYTES = 1024
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -32,11 +33,14 @@ def load_key(directory: Path) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        text = path.read_text(encoding="ascii", errors="replace").strip()
+        text = read_regular(path, limit=_MAX_BYTES).decode("ascii", "replace").strip()
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise StateError(f"{path} can't be read: {error.strerror}.") from error
+        raise StateError(
+            f"{path} can't be read: {error.strerror}.",
+            hint="It must be a file that only you can read: check its owner, permissions and kind.",
+        ) from error
     with contextlib.suppress(ValueError):
         key = bytes.fromhex(text)
         if len(key) == _BYTES:

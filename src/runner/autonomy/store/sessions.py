@@ -1,6 +1,7 @@
 """Session files: sealed, read, migrated, written in one piece."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from runner.autonomy.migrations import Json, MigrationError, migrate
 from runner.autonomy.models import SessionState
 from runner.autonomy.store.anchors import Anchors
 from runner.autonomy.store.layout import Layout, is_session_id
+from runner.autonomy.store.regular import is_replaced, read_regular
 from runner.autonomy.store.sealing import Sealer
 from runner.errors import StateCorruptError, StateError
 from runner.files import write_atomic, write_error
@@ -35,17 +37,17 @@ class SessionFiles:
             StateCorruptError: the file is damaged, belongs to another session, or was deleted
                 although the session is live; SealBrokenError when it was changed from outside.
             MigrationError: it has a schema that this program can't bring to its own.
-            StateError: it can't be read.
+            StateError: it can't be read now.
         """
         path = self._layout.session(session_id)
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except FileNotFoundError:
             if not self._is_anchored(session_id):
                 return None
             raise _gone(session_id, path) from None
         except OSError as error:
-            raise StateError(f"{path} can't be read: {error.strerror}.") from error
+            raise _unreadable(session_id, path, error) from error
         opened = self._sealer.open(content)
         if opened is None:
             raise _unsealed(content, path)
@@ -73,7 +75,7 @@ class SessionFiles:
             raise write_error(path, error) from error
 
     def exists(self, session_id: str) -> bool:
-        return self._layout.session(session_id).exists() or self._is_anchored(session_id)
+        return os.path.lexists(self._layout.session(session_id)) or self._is_anchored(session_id)
 
     def ids(self) -> Iterator[str]:
         """Yield the ids of all sessions, in no particular order."""
@@ -83,12 +85,12 @@ class SessionFiles:
                 if path.suffix == ".json" and is_session_id(path.stem):
                     found.add(path.stem)
         yield from found
-        yield from (name for name, _ in self._anchors.live() if name not in found)
+        yield from (name for name, _ in self._anchors.live(besides=found))
 
     def has_vanished(self, session_id: str) -> bool:
         """Whether nothing at all is left of a session, as after `git clean`."""
         left = (self._layout.session(session_id), self._layout.journal(session_id))
-        return not any(path.exists() for path in left)
+        return not any(map(os.path.lexists, left))
 
     def _is_anchored(self, session_id: str) -> bool:
         anchor = self._anchors.read(session_id)
@@ -109,6 +111,21 @@ def _gone(session_id: str, path: Path) -> StateCorruptError:
         f"{path} was deleted, but its session is not over.",
         hint="Restore it, make it anew with runner session resume --force, or give it up: "
         f"runner session reset --session-id {session_id}",
+    )
+
+
+def _unreadable(session_id: str, path: Path, error: OSError) -> StateError:
+    """Return why a file can't be read: something else stands in its place, or for the moment."""
+    if is_replaced(error):
+        return StateCorruptError(
+            f"{path} is no regular file any more.",
+            hint="Take away what stands there, then restore the file, or give the session up: "
+            f"runner session reset --session-id {session_id}",
+        )
+    return StateError(
+        f"{path} can't be read: {error.strerror}.",
+        hint="Check the owner and permissions of the file and its folder, and the disk; then try "
+        "again.",
     )
 
 
