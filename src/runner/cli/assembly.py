@@ -21,6 +21,7 @@ from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
 from runner.cli.parts import parts_of_run, parts_of_sync
 from runner.cli.signals import stop_on_signal
+from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
@@ -105,7 +106,11 @@ def perform(job: Job, sink: RunSink) -> RunResult:
 
 def _check_before_spending(job: Job) -> None:
     """Find what would end the run anyway, before anything is paid for."""
-    load_agent_file(job.project_dir)
+    policy = load_agent_file(job.project_dir).policy(
+        allow_destructive=job.options.allow_destructive
+    )
+    if job.command == "run":
+        require_runnable_verification(job.project_dir, policy)
     for instruction in Instruction:
         if has_instruction(instruction):
             instruction_text(job.project_dir, instruction)

@@ -11,6 +11,7 @@ from runner.loop.resumption import resumption_text
 
 # A run's own: a start that was cut off and comes again finds the session that it made.
 _START_KEY = "runner-run"
+_NOT_PLANNED = (ErrorCode.SPEC_NOT_FOUND, ErrorCode.VALIDATION_ERROR)
 _RECOVERABLE = (FailureReason.SPEC_NOT_FOUND, FailureReason.SPEC_STRUCTURE_CHANGED)
 
 
@@ -54,6 +55,19 @@ async def open_session(plane: Plane, spec_id: str, options: Mapping[str, Any]) -
     return await _with_step(plane, view, memory=resumption_text(view.get("resume_context")))
 
 
+async def require_startable(plane: Plane, spec_id: str, options: Mapping[str, Any]) -> None:
+    """Find out, where nothing is planned yet, whether a session may be started with `options`.
+
+    Raises:
+        PlaneRefusedError: it may not, whatever the plan will be.
+    """
+    try:
+        await plane.ask("session", "start", spec_id=spec_id, **options)
+    except PlaneRefusedError as refusal:
+        if refusal.code not in _NOT_PLANNED:
+            raise
+
+
 async def find_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
     """Return the live session of the spec, None when there is none.
 
@@ -68,14 +82,14 @@ async def find_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
         return None
 
 
-async def last_session(plane: Plane, spec_id: str) -> str | None:
-    """Return the id of the spec's session that changed last, live or not.
+async def last_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
+    """Return the row of the spec's session that changed last, live or not.
 
     Raises:
         PlaneRefusedError: it was refused.
     """
     listed = await plane.ask("session", "list", spec_id=spec_id, limit=1)
-    return next((str(row["session_id"]) for row in listed["sessions"]), None)
+    return next(iter(listed["sessions"]), None)
 
 
 async def resume(plane: Plane, session_id: str) -> dict[str, Any]:
