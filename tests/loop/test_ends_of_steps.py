@@ -122,3 +122,29 @@ async def test_under_the_manual_policy_a_review_is_not_said_to_fail(tmp_path: Pa
         e.message for e in bench.events if isinstance(e, Notice) and e.message.startswith("Review")
     ]
     assert "under the manual policy a person decides" in told
+
+
+async def test_a_word_that_was_not_accepted_is_not_in_the_result(tmp_path: Path) -> None:
+    class Refusing(Bench):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            for request in (("step", "next"), ("step", "report")):
+                self.mortal.refusals[request] = {"error_code": "STATE_UNWRITABLE"}
+            return await super().work(session, marker)
+
+    bench = Refusing(tmp_path)
+    bench.plan.put(deliverable(1))
+    result = await bench.execute()
+    assert (result.exit_reason, result.counts.passed) == (ExitReason.ERROR, 0)
+
+
+async def test_a_refusal_says_what_can_be_done(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.plan.put(deliverable(1))
+    actions = [{"action": "make_room", "description": "Make room."}]
+    bench.mortal.refusals["step", "next"] = {
+        "error_code": "STATE_UNWRITABLE",
+        "loop_signal": "paused_needs_attention",
+        "recommended_actions": actions,
+    }
+    await bench.execute()
+    assert bench.details["recommended_actions"] == actions

@@ -121,6 +121,8 @@ class SteppedFlow:
         with suppress(PlaneRefusedError):
             if step is not None and context is not None and step.type == StepType.IMPLEMENT_TASK:
                 await self._report_word(step, context)
+        # What was not accepted until here is not part of the result.
+        self._claims.bind(None)
         if self._session_id is not None:
             with suppress(PlaneRefusedError):
                 view = await self._plane.ask("session", "status", session_id=self._session_id)
@@ -215,9 +217,9 @@ class SteppedFlow:
         return ending
 
     def _refused(self, refusal: PlaneRefusedError) -> Ending:
-        signal = refusal.data.get("loop_signal")
-        if signal is not None:
-            self._details["loop_signal"] = signal
+        for name in ("loop_signal", "recommended_actions"):
+            if refusal.data.get(name):
+                self._details[name] = refusal.data[name]
         return refusal_ending(refusal)
 
     async def _steps(self, context: StepContext, answer: dict[str, Any]) -> Ending:
