@@ -268,3 +268,43 @@ async def test_blocked_work_whose_proof_ran_out_is_blocked_all_the_same(tmp_path
         ExitReason.ALL_BLOCKED,
         ["coding D-001"],
     )
+
+
+class Leaving(Bench):
+    """Its run is stopped in its first review."""
+
+    async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+        if marker.instruction is Instruction.REVIEW:
+            self.run.stop(2)
+            return SessionResult(SessionOutcome.INTERRUPTED)
+        return await super().work(session, marker)
+
+
+async def _left(folder: Path) -> None:
+    bench = Leaving(folder)
+    bench.plan.put(deliverable(1, phase="one"), deliverable(2, phase="two"))
+    await bench.execute()
+
+
+async def test_a_reviewer_is_not_told_what_an_earlier_run_had_accepted(tmp_path: Path) -> None:
+    await _left(tmp_path)
+    again = Bench(tmp_path)
+    await again.execute()
+    assert again.instructions()[0] == "review"
+    assert not any("An earlier run was at work here" in prompt for prompt in again.factory.prompts)
+
+
+async def test_who_mends_after_a_review_that_was_taken_up_must_change_something(
+    tmp_path: Path,
+) -> None:
+    class Idle(Bench):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            if marker.instruction is Instruction.REMEDIATE:
+                return COMPLETED
+            return await super().work(session, marker)
+
+    await _left(tmp_path)
+    again = Idle(tmp_path)
+    again.judges.verdicts = [Verdict.FAIL]
+    result = await again.execute()
+    assert result.exit_reason is ExitReason.STALLED

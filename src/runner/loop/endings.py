@@ -147,4 +147,6 @@ def _advice(answer: Mapping[str, Any]) -> str:
         if a["action"] == "inspect"
     ]
     # A command ends its line: what follows it would be pasted with it.
-    return "\n".join([*looks, *told] if decisive else [*looks, f"Then {_GOES_ON}"])
+    if decisive:
+        return "\n".join([*looks, *told])
+    return "\n".join([*looks, f"Then {_GOES_ON}"]) if looks else _GOES_ON

@@ -279,7 +279,7 @@ class SteppedFlow:
         return answer
 
     async def _accepted(self, step: Step, outcome: Outcome, context: StepContext) -> None:
-        self._open_step = None
+        self._open_step = context.memory = None  # what is remembered is about this step
         self._claims.bind(None)
         if step.task_id is not None and outcome.succeeded:
             announce(step.task_id, Status.PASSED, context)

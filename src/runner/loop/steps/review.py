@@ -23,7 +23,8 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
     turn = await context.work(
         Assignment(
             Instruction.REVIEW,
-            briefing=context.briefing(briefing),
+            # What was accepted before is no word for a reviewer, who is to form his own.
+            briefing=briefing,
             phase_id=step.phase_id,
             step_id=step.step_id,
         )
