@@ -12,6 +12,13 @@ from tests.e2e.test_gated_run import PLAN
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
+DELIVERABLE = {
+    "id": "CLI-001",
+    "description": "a first file",
+    "acceptanceCriteria": ["it exists"],
+    "passed": True,
+    "blocked": False,
+}
 SCRIPT = PLAN + PASS_ALL + REVIEW_PASS
 
 
@@ -57,3 +64,12 @@ def test_a_session_whose_seal_is_gone_exits_with_7_and_a_command_that_works(
     assert (stopped["exit_reason"], stopped["exit_code"]) == ("blocked_runtime", 7)
     assert mended.returncode == 0
     assert (after["exit_reason"], after["gates"][0]["verdict"]) == ("phase_complete", "pass")
+
+
+def test_the_result_names_the_spec_as_the_plan_does(tmp_path: Path) -> None:
+    with project(tmp_path, SCRIPT) as ours:
+        (ours.path / ".runner").mkdir()
+        plan = {"specId": "named-before", "createdAt": "2026-01-01", "deliverables": [DELIVERABLE]}
+        (ours.path / ".runner" / "status.json").write_text(json.dumps(plan), encoding="utf-8")
+        result = _result(ours)
+    assert (result["spec_id"], result["exit_code"]) == ("named-before", 0)
