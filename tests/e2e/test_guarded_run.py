@@ -73,3 +73,13 @@ def test_the_result_names_the_spec_as_the_plan_does(tmp_path: Path) -> None:
         (ours.path / ".runner" / "status.json").write_text(json.dumps(plan), encoding="utf-8")
         result = _result(ours)
     assert (result["spec_id"], result["exit_code"]) == ("named-before", 0)
+
+
+def test_a_session_without_gates_is_not_driven_on_unattended(tmp_path: Path) -> None:
+    with project(tmp_path, SCRIPT) as ours:
+        _result(ours, "--posture", "supervised", "--no-gates", "-n", "2")
+        before = len(ours.model.requests)
+        result = _result(ours)
+        asked = len(ours.model.requests) - before
+    assert (result["exit_code"], result["loop_signal"], asked) == (7, "blocked_runtime", 0)
+    assert "gates_required must be true" in result["message"]
