@@ -87,9 +87,8 @@ async def test_failing_steps_end_with_the_last_error_and_the_command_to_look(
     bench.plan.put(deliverable(1))
     result = await bench.execute()
     assert "without submit_review" in result.message
-    lines = str(result.hint).splitlines()
     session_id = bench.details["session_id"]
-    assert lines[0].endswith(f"runner session events --session-id {session_id}")
+    assert f": `runner session events --session-id {session_id}`. Then" in str(result.hint)
 
 
 async def test_an_edited_spec_has_a_signal_and_a_command(tmp_path: Path) -> None:

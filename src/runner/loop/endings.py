@@ -139,14 +139,19 @@ def _last_error(answer: Mapping[str, Any]) -> str:
 def _advice(answer: Mapping[str, Any]) -> str:
     """Return what can be done: what only a person may decide with its command, else go on."""
     actions = answer.get("recommended_actions") or ()
-    decisive = [a for a in actions if a["action"] not in ("resume", "inspect") and a.get("command")]
-    told = [f"{action['description']} {action['command']}" for action in decisive]
-    looks = [
-        f"{a['description']} {a.get('command') or ''}".strip()
-        for a in actions
-        if a["action"] == "inspect"
+    looks = [_said(action) for action in actions if action["action"] == "inspect"]
+    decisive = [
+        _said(action)
+        for action in actions
+        if action["action"] not in ("resume", "inspect") and action.get("command")
     ]
-    # A command ends its line: what follows it would be pasted with it.
     if decisive:
-        return "\n".join([*looks, *told])
-    return "\n".join([*looks, f"Then {_GOES_ON}"]) if looks else _GOES_ON
+        return " ".join([*looks, *decisive])
+    return " ".join([*looks, f"Then {_GOES_ON}"]) if looks else _GOES_ON
+
+
+def _said(action: Mapping[str, Any]) -> str:
+    """Return an action as a sentence; its command stands in quotes, so that it can be copied."""
+    command = action.get("command")
+    description = str(action["description"])
+    return f"{description.rstrip('.')}: `{command}`." if command else description
