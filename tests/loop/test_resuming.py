@@ -87,7 +87,7 @@ async def test_a_run_killed_over_and_over_ends_like_one_that_was_not(tmp_path: P
     whole = Story(tmp_path / "whole")
     await whole.execute()
     deaths = 0
-    while deaths < 200 and await _run_to_death(tmp_path / "killed", 4 + deaths % 5):
+    while deaths < 200 and await _run_to_death(tmp_path / "killed", 4 + deaths % 7):
         deaths += 1
     again = Story(tmp_path / "killed")
     assert deaths < 200
@@ -268,3 +268,56 @@ async def test_blocked_work_whose_proof_ran_out_is_blocked_all_the_same(tmp_path
         ExitReason.ALL_BLOCKED,
         ["coding D-001"],
     )
+
+
+class Leaving(Bench):
+    """Its run is stopped in its first review."""
+
+    async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+        if marker.instruction is Instruction.REVIEW:
+            self.run.stop(2)
+            return SessionResult(SessionOutcome.INTERRUPTED)
+        return await super().work(session, marker)
+
+
+async def _left(folder: Path) -> None:
+    bench = Leaving(folder)
+    bench.plan.put(deliverable(1, phase="one"), deliverable(2, phase="two"))
+    await bench.execute()
+
+
+async def test_a_reviewer_is_not_told_what_an_earlier_run_had_accepted(tmp_path: Path) -> None:
+    await _left(tmp_path)
+    again = Bench(tmp_path)
+    await again.execute()
+    assert again.instructions()[0] == "review"
+    assert not any("An earlier run was at work here" in prompt for prompt in again.factory.prompts)
+
+
+async def test_who_mends_after_a_review_that_was_taken_up_must_change_something(
+    tmp_path: Path,
+) -> None:
+    class Idle(Bench):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            if marker.instruction is Instruction.REMEDIATE:
+                return COMPLETED
+            return await super().work(session, marker)
+
+    await _left(tmp_path)
+    again = Idle(tmp_path)
+    again.judges.verdicts = [Verdict.FAIL]
+    result = await again.execute()
+    assert result.exit_reason is ExitReason.STALLED
+
+
+async def test_a_session_that_still_runs_is_not_driven_on_where_it_is_too_weak(
+    tmp_path: Path,
+) -> None:
+    await _stopped(tmp_path)
+    again = Bench(tmp_path)
+    again.mortal.refusals["session", "resume"] = {
+        "error_code": "AUTHORIZATION",
+        "loop_signal": "blocked_runtime",
+    }
+    result = await again.execute()
+    assert (result.exit_reason, again.instructions()) == (ExitReason.BLOCKED_RUNTIME, [])

@@ -19,13 +19,14 @@ from runner.agent.process import bundled_agent, sweep_launchers
 from runner.autonomy.models import Limits as ControlPlaneLimits
 from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
-from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync
+from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
 from runner.cli.signals import stop_on_signal
+from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
-from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.deliverables.workspace import status_path
 from runner.loop.events import Notice, RunResult, RunStarted
 from runner.loop.ports import RunSink
 from runner.loop.run import Run
@@ -112,7 +113,11 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
 
 def _check_before_spending(job: Job) -> None:
     """Find what would end the run anyway, before anything is paid for."""
-    load_agent_file(job.project_dir)
+    policy = load_agent_file(job.project_dir).policy(
+        allow_destructive=job.options.allow_destructive
+    )
+    if job.command == "run":
+        require_runnable_verification(job.project_dir, policy)
     for instruction in Instruction:
         if has_instruction(instruction):
             instruction_text(job.project_dir, instruction)
@@ -201,7 +206,7 @@ def _run_settings(job: Job) -> RunSettings:
     options = job.options
     return RunSettings(
         project_dir=job.project_dir,
-        spec_id=derive_spec_id(job.project_dir),
+        spec_id=spec_id_of(job.project_dir, StatusRepository(status_path(job.project_dir))),
         model=options.model,
         plan_model=options.plan_model,
         review_model=options.review_model,

@@ -78,7 +78,7 @@ class LastWords:
                     exit_reason=ExitReason.INTERRUPTED,
                     message="User interrupted",
                     hint="It was ended at once; what was saved until then stands.",
-                    spec_id=derive_spec_id(self._project_dir),
+                    spec_id=file.spec_id if file else derive_spec_id(self._project_dir),
                     counts=file.counts if file else Counts(),
                     iterations=self._iterations,
                     agent_sessions=self._sessions,

@@ -129,7 +129,7 @@ def parts_of_run(
     )
     plane = open_plane(project, options.posture)
     flow = SteppedFlow(
-        StepSettings(_spec_id(project, claims), start_parameters(options), options.one_phase),
+        StepSettings(spec_id_of(project, claims), start_parameters(options), options.one_phase),
         plane=Plane(plane, sink, own=plane.program),
         claims=claims,
         judges=lambda session_id: judges_of(
@@ -202,7 +202,12 @@ def open_plane(project: Path, posture: str | None) -> ControlPlane:
     )
 
 
-def _spec_id(project: Path, deliverables: Deliverables) -> str:
+def spec_id_of(project: Path, deliverables: Deliverables) -> str:
+    """Return the id of the project's spec: a plan keeps its own when the folder is renamed.
+
+    Raises:
+        StateCorruptError: status.json is damaged.
+    """
     file = deliverables.load()
     return file.spec_id if file is not None else derive_spec_id(project)
 

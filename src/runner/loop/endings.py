@@ -6,7 +6,7 @@ from typing import Any
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
-from runner.loop.events import ExitReason
+from runner.loop.events import ExitReason, Notice
 from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import PLAN_RULES, Ending, Limits, Situation, evaluate
 
@@ -14,6 +14,20 @@ CHANGED_SPEC = Ending(
     ExitReason.BLOCKED_RUNTIME,
     "SPEC.md has changed since the deliverables were planned from it",
     "`runner sync` takes the changes over and keeps what is done; `runner run` then goes on.",
+)
+
+SYNC = {
+    "action": "sync",
+    "description": "Take the changes of SPEC.md over; what is done is kept.",
+    "command": "runner sync",
+}
+"""What is recommended after `CHANGED_SPEC`, as CONTRACT §6 has it."""
+
+UNJUDGED = Notice(
+    "warning",
+    "All deliverables have passed by .runner/status.json, but no autonomous session is known here: "
+    "this run has neither verified nor reviewed them",
+    "To have that done: `runner session start`, then `runner run`.",
 )
 
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
@@ -45,6 +59,11 @@ def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bo
             "`runner run` starts a new one; what has passed stays passed.",
         )
     return _paused(answer, file, stalled=stalled)
+
+
+def phase_ending(phase_id: str) -> Ending:
+    """Return how a run ends that was for one phase."""
+    return Ending(ExitReason.PHASE_COMPLETE, f"{phase_id} is complete.", _PHASE_COMPLETE)
 
 
 def refusal_ending(refusal: PlaneRefusedError) -> Ending:
@@ -80,7 +99,10 @@ def _failed(answer: Mapping[str, Any]) -> Ending:
     said = (
         details.get("message") or f"The autonomous session has failed: {answer['failure_reason']}"
     )
-    return Ending(ExitReason.FAILED, said, _advice(answer))
+    signal = answer.get("session_signal", answer.get("loop_signal"))
+    violated = signal == LoopSignal.BLOCKED_RUNTIME
+    reason = ExitReason.BLOCKED_RUNTIME if violated else ExitReason.FAILED
+    return Ending(reason, said, _advice(answer))
 
 
 def _paused(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bool) -> Ending:
@@ -105,6 +127,8 @@ def _paused(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bool
             "A clearer SPEC.md, a missing tool or a denied command is the usual cause; "
             f"`runner run --debug` shows what the agent tries. {_GOES_ON}",
         )
+    if reason == PauseReason.ERROR_THRESHOLD:
+        said = f"{said} {_last_error(answer)}".strip()
     return Ending(ExitReason.PAUSED, said, _advice(answer))
 
 
@@ -115,7 +139,19 @@ def _last_error(answer: Mapping[str, Any]) -> str:
 def _advice(answer: Mapping[str, Any]) -> str:
     """Return what can be done: what only a person may decide with its command, else go on."""
     actions = answer.get("recommended_actions") or ()
-    decisive = [a for a in actions if a["action"] not in ("resume", "inspect") and a.get("command")]
-    told = [f"{action['description']} {action['command']}" for action in decisive]
-    looks = [a["description"] for a in actions if a["action"] == "inspect"]
-    return " ".join([*looks, *told] if decisive else [*looks, f"Then {_GOES_ON}"])
+    looks = [_said(action) for action in actions if action["action"] == "inspect"]
+    decisive = [
+        _said(action)
+        for action in actions
+        if action["action"] not in ("resume", "inspect") and action.get("command")
+    ]
+    if decisive:
+        return " ".join([*looks, *decisive])
+    return " ".join([*looks, f"Then {_GOES_ON}"]) if looks else _GOES_ON
+
+
+def _said(action: Mapping[str, Any]) -> str:
+    """Return an action as a sentence; its command stands in quotes, so that it can be copied."""
+    command = action.get("command")
+    description = str(action["description"])
+    return f"{description.rstrip('.')}: `{command}`." if command else description

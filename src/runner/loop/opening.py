@@ -11,6 +11,7 @@ from runner.loop.resumption import resumption_text
 
 # A run's own: a start that was cut off and comes again finds the session that it made.
 _START_KEY = "runner-run"
+_NOT_PLANNED = (ErrorCode.SPEC_NOT_FOUND, ErrorCode.VALIDATION_ERROR)
 _RECOVERABLE = (FailureReason.SPEC_NOT_FOUND, FailureReason.SPEC_STRUCTURE_CHANGED)
 
 
@@ -48,10 +49,25 @@ async def open_session(plane: Plane, spec_id: str, options: Mapping[str, Any]) -
             return await _with_step(plane, view, memory=None)
     if _needs_person(view):
         return Opened(view["session_id"], dict(view), view)
-    if view.get("effective_status", view["status"]) != SessionStatus.RUNNING:
+    if view.get("effective_status", view["status"]) == SessionStatus.RUNNING:
+        await _require_allowed(plane, view["session_id"])
+    else:
         force = {"force": True} if view["status"] == SessionStatus.FAILED else {}
         view = await plane.ask("session", "resume", session_id=view["session_id"], **force)
     return await _with_step(plane, view, memory=resumption_text(view.get("resume_context")))
+
+
+async def require_startable(plane: Plane, spec_id: str, options: Mapping[str, Any]) -> None:
+    """Find out, where nothing is planned yet, whether a session may be started with `options`.
+
+    Raises:
+        PlaneRefusedError: it may not, whatever the plan will be.
+    """
+    try:
+        await plane.ask("session", "start", spec_id=spec_id, **options)
+    except PlaneRefusedError as refusal:
+        if refusal.code not in _NOT_PLANNED:
+            raise
 
 
 async def find_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
@@ -68,14 +84,14 @@ async def find_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
         return None
 
 
-async def last_session(plane: Plane, spec_id: str) -> str | None:
-    """Return the id of the spec's session that changed last, live or not.
+async def last_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
+    """Return the row of the spec's session that changed last, live or not.
 
     Raises:
         PlaneRefusedError: it was refused.
     """
     listed = await plane.ask("session", "list", spec_id=spec_id, limit=1)
-    return next((str(row["session_id"]) for row in listed["sessions"]), None)
+    return next(iter(listed["sessions"]), None)
 
 
 async def resume(plane: Plane, session_id: str) -> dict[str, Any]:
@@ -100,6 +116,22 @@ async def renew(plane: Plane, session_id: str) -> dict[str, Any]:
             "session", "pause", session_id=session_id, reason="the proof of the step has expired"
         )
     return await resume(plane, session_id)
+
+
+async def _require_allowed(plane: Plane, session_id: str) -> None:
+    """Find out whether the posture lets a session go on that never rested.
+
+    Its strength is asked about when it is resumed; one that was killed, or ended at a limit, still
+    runs, and would be driven on under a posture that it is too weak for.
+
+    Raises:
+        PlaneRefusedError: it does not.
+    """
+    try:
+        await plane.ask("session", "resume", session_id=session_id)
+    except PlaneRefusedError as refusal:
+        if refusal.code == ErrorCode.AUTHORIZATION:
+            raise
 
 
 async def _start(plane: Plane, spec_id: str, options: Mapping[str, Any]) -> dict[str, Any]:

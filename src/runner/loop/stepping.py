@@ -13,8 +13,16 @@ from runner.deliverables.model import Status
 from runner.loop.assignment import Assignment
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.drift import SpecText
-from runner.loop.endings import CHANGED_SPEC, ending_of, plan_ending, refusal_ending
-from runner.loop.events import Notice, SessionOutcome
+from runner.loop.endings import (
+    CHANGED_SPEC,
+    SYNC,
+    UNJUDGED,
+    ending_of,
+    phase_ending,
+    plan_ending,
+    refusal_ending,
+)
+from runner.loop.events import ExitReason, Notice, SessionOutcome
 from runner.loop.heartbeat import INTERVAL_SECONDS, Heartbeats
 from runner.loop.opening import (
     Opened,
@@ -22,6 +30,7 @@ from runner.loop.opening import (
     last_session,
     open_session,
     renew,
+    require_startable,
     resume,
 )
 from runner.loop.plane import Plane, PlaneRefusedError
@@ -33,6 +42,7 @@ from runner.loop.steps.context import Judges, StepContext
 from runner.loop.steps.implement import announce
 from runner.loop.steps.step import Outcome, Step
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError
+from runner.loop.unheeded import unheeded
 from runner.marker import Instruction
 
 _OWN_RESTS = frozenset(
@@ -111,6 +121,8 @@ class SteppedFlow:
         with suppress(PlaneRefusedError):
             if step is not None and context is not None and step.type == StepType.IMPLEMENT_TASK:
                 await self._report_word(step, context)
+        # What was not accepted until here is not part of the result.
+        self._claims.bind(None)
         if self._session_id is not None:
             with suppress(PlaneRefusedError):
                 view = await self._plane.ask("session", "status", session_id=self._session_id)
@@ -128,19 +140,44 @@ class SteppedFlow:
         await self._plan(sessions)
         live = await find_session(self._plane, self._settings.spec_id)
         if live is None:
-            ending = plan_ending(self._claims.load())
+            ending = await self._nothing_to_do()
             if ending is not None:
-                self._session_id = await last_session(self._plane, self._settings.spec_id)
-                self._details = {"loop_signal": _signal(ending)}
                 return ending
         if await anyio.to_thread.run_sync(self._spec_text.changed):
-            return CHANGED_SPEC
+            return self._changed_spec()
         opened = await open_session(self._plane, self._settings.spec_id, self._settings.start)
+        if (warning := unheeded(self._settings.start, opened.view)) is not None:
+            self._sink(warning)
         return await self._drive(sessions, opened)
+
+    async def _nothing_to_do(self) -> Ending | None:
+        """Return the ending of a run without a session that has nothing to work on, else None."""
+        ending = plan_ending(self._claims.load())
+        if ending is None:
+            return None
+        last = await last_session(self._plane, self._settings.spec_id)
+        if ending.reason is ExitReason.ALL_PASSED:
+            if last is None:
+                self._sink(UNJUDGED)
+            elif last["status"] != SessionStatus.COMPLETED:
+                # It was ended before all that passed was verified and reviewed.
+                return None
+        self._session_id = None if last is None else str(last["session_id"])
+        self._details = {"loop_signal": _signal(ending)}
+        return ending
+
+    def _changed_spec(self) -> Ending:
+        self._details |= {
+            "loop_signal": LoopSignal.BLOCKED_RUNTIME,
+            "recommended_actions": [SYNC],
+        }
+        return CHANGED_SPEC
 
     async def _plan(self, sessions: Sessions) -> None:
         """Have the spec planned, where no deliverable is there."""
         while (file := self._claims.load()) is None or not file.deliverables:
+            # A run that will not be allowed to use its plan should not pay for one.
+            await require_startable(self._plane, self._settings.spec_id, self._settings.start)
             digest = await anyio.to_thread.run_sync(self._spec_text.digest)
             await sessions.ready(SESSION_RULES)
             turn = await sessions.run(
@@ -180,9 +217,9 @@ class SteppedFlow:
         return ending
 
     def _refused(self, refusal: PlaneRefusedError) -> Ending:
-        signal = refusal.data.get("loop_signal")
-        if signal is not None:
-            self._details["loop_signal"] = signal
+        for name in ("loop_signal", "recommended_actions"):
+            if refusal.data.get(name):
+                self._details[name] = refusal.data[name]
         return refusal_ending(refusal)
 
     async def _steps(self, context: StepContext, answer: dict[str, Any]) -> Ending:
@@ -196,8 +233,11 @@ class SteppedFlow:
                 answer, rested = await resume(self._plane, context.session_id), True
                 continue
             if await anyio.to_thread.run_sync(self._spec_text.changed):
-                return CHANGED_SPEC
+                return self._changed_spec()
             step, rested = Step.of(described), False
+            if self._leaves_only_phase(step):
+                self._details["loop_signal"] = LoopSignal.PHASE_COMPLETE
+                return phase_ending(str(self._phase_id))
             await self._enter(step)
             try:
                 outcome = await EXECUTORS[step.type](step, context)
@@ -213,10 +253,14 @@ class SteppedFlow:
         over_phase = reason == PauseReason.PHASE_COMPLETE and not self._settings.one_phase
         return over_phase or reason in _OWN_RESTS
 
+    def _leaves_only_phase(self, step: Step) -> bool:
+        """Whether the phase is over that was asked for, in a session that does not stop there."""
+        return self._settings.one_phase and self._phase_id not in (None, step.phase_id)
+
     async def _enter(self, step: Step) -> None:
         self._open_step = step
-        if step.phase_id != self._phase_id and self._checkpoints is not None:
-            self._phase_id = step.phase_id
+        entered, self._phase_id = step.phase_id != self._phase_id, step.phase_id
+        if entered and self._checkpoints is not None:
             await anyio.to_thread.run_sync(self._checkpoints.phase_started, step.phase_id)
 
     async def _report(self, step: Step, outcome: Outcome, context: StepContext) -> dict[str, Any]:
@@ -235,7 +279,7 @@ class SteppedFlow:
         return answer
 
     async def _accepted(self, step: Step, outcome: Outcome, context: StepContext) -> None:
-        self._open_step = None
+        self._open_step = context.memory = None  # what is remembered is about this step
         self._claims.bind(None)
         if step.task_id is not None and outcome.succeeded:
             announce(step.task_id, Status.PASSED, context)

@@ -34,7 +34,8 @@ class StepContext:
     """What is there to execute steps with, for one autonomous session.
 
     Attributes:
-        memory: what earlier runs and sessions did; the next prompt tells it, once.
+        memory: what earlier runs did before they took up this step, None for a step that is new;
+            the next prompt of one who works tells it, once.
     """
 
     session_id: str

@@ -1,7 +1,11 @@
 """`run_fidelity_gate`: an independent review, by an agent with a fresh context."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import anyio
 
+from runner.autonomy.enums import GatePolicy
 from runner.deliverables.review import ReviewVerdict
 from runner.loop.assignment import Assignment
 from runner.loop.events import Notice
@@ -26,7 +30,8 @@ async def have_reviewed(step: Step, context: StepContext) -> ReviewVerdict:
     turn = await context.work(
         Assignment(
             Instruction.REVIEW,
-            briefing=context.briefing(briefing),
+            # What was accepted before is no word for a reviewer, who is to form his own.
+            briefing=briefing,
             phase_id=step.phase_id,
             step_id=step.step_id,
         )
@@ -55,12 +60,11 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
         summary=review.summary,
         findings=[finding.as_tool_input() for finding in review.findings],
     )
-    passed = "passes" if gate["gate_passed_preview"] else "does not pass"
     context.sink(
         Notice(
             "info" if gate["gate_passed_preview"] else "warning",
             f"Review of {step.phase_id}: {review.verdict} ({len(review.findings)} findings); "
-            f"under the {gate['gate_policy']} policy it {passed}. {review.summary}",
+            f"under the {gate['gate_policy']} policy {_consequence(gate)}. {review.summary}",
         )
     )
     return success(
@@ -68,3 +72,9 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
         gate_attempt_id=gate["gate_attempt_id"],
         gate_evidence_token=gate["gate_evidence_token"],
     )
+
+
+def _consequence(gate: Mapping[str, Any]) -> str:
+    if gate["gate_policy"] == GatePolicy.MANUAL:
+        return "a person decides"
+    return "it passes" if gate["gate_passed_preview"] else "it does not pass"
