@@ -20,7 +20,8 @@ HELP = help_text(
     ("runner run --wait-for-quota", "over night, over the limits of a subscription"),
     details="What is done is saved as it happens: after an interruption the same command goes on. "
     "The exit code says how it ended: 0 all passed, 1 failed, 2 wrong usage, 3 a person is "
-    "needed, 4 iteration limit, 6 budget, 75 usage limit, 130 interrupted.",
+    "needed, 4 iteration limit, 6 budget, 7 the spec or plan was changed by somebody else, "
+    "75 usage limit, 130 interrupted.",
 )
 
 

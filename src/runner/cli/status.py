@@ -18,16 +18,19 @@ from runner.config.resolve import Chosen
 from runner.config.run_options import SPEC_NAME
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.loop.phases import phase_rows, told_in_full
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import SpendBook
 
 HELP = help_text(
-    "Show the deliverables by phase, the progress, and what is next.",
+    "Show deliverables and phases, what they took, and what is next.",
     ("runner status", "of the project in the current folder"),
     ("runner status -p ../app", "of another one"),
     ("runner status --json", "one JSON object, for programs"),
-    details="An autonomous session is shown with its progress and timing. Nothing is written or started, so it can be asked at any time, also while a run is "
-    "at work.",
+    details="A phase is shown with its gate, its receipt and its review; phases and deliverables "
+    "with the sessions, the time and the cost that they took over all runs; a session that waits "
+    "for a person with the command for it. Nothing is written or started, so it can be asked at "
+    "any time, also while a run is at work.",
 )
 
 
@@ -37,15 +40,18 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     project = chosen.project_dir
     file = StatusRepository(status_path(project)).load()
     spec_id = derive_spec_id(project)
+    session = _session(project, file.spec_id if file else spec_id)
+    spend = SpendBook(project).load()
+    rows = told_in_full(project, phase_rows(session or {}), spend.efforts)
     view = StatusView(
         project_dir=project,
         spec_id=spec_id,
         has_spec=(project / SPEC_NAME).is_file(),
         file=file,
         holder=current_holder(project),
-        spend=SpendBook(project).load(),
+        spend=spend,
+        rows={row["phase_id"]: row for row in rows},
     )
-    session = _session(project, file.spec_id if file else spec_id)
     if as_json:
         typer.echo(json_text({**status_object(view), "session": session}))
         return

@@ -113,9 +113,12 @@ def _last_error(answer: Mapping[str, Any]) -> str:
 
 
 def _advice(answer: Mapping[str, Any]) -> str:
-    """Return what can be done: what only a person may decide with its command, else go on."""
+    """Return what can be done: what only a person may decide with its command, then to go on.
+
+    A command stands on a line of its own, to be copied.
+    """
     actions = answer.get("recommended_actions") or ()
-    decisive = [a for a in actions if a["action"] not in ("resume", "inspect") and a.get("command")]
-    told = [f"{action['description']} {action['command']}" for action in decisive]
     looks = [a["description"] for a in actions if a["action"] == "inspect"]
-    return " ".join([*looks, *told] if decisive else [*looks, f"Then {_GOES_ON}"])
+    decisive = [a for a in actions if a["action"] not in ("resume", "inspect") and a.get("command")]
+    told = [f"{a['description'].rstrip('.')}:\n  {a['command']}" for a in decisive]
+    return "\n".join([*looks, *told, f"Then {_GOES_ON}"])

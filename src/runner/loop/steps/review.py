@@ -1,7 +1,12 @@
 """`run_fidelity_gate`: an independent review, by an agent with a fresh context."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import anyio
 
+from runner.autonomy.enums import GatePolicy
+from runner.deliverables.review import ReviewVerdict
 from runner.loop.assignment import Assignment
 from runner.loop.events import Notice
 from runner.loop.steps.context import StepContext
@@ -36,16 +41,21 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
         summary=review.summary,
         findings=[finding.as_tool_input() for finding in review.findings],
     )
-    passed = "passes" if gate["gate_passed_preview"] else "does not pass"
-    context.sink(
-        Notice(
-            "info" if gate["gate_passed_preview"] else "warning",
-            f"Review of {step.phase_id}: {review.verdict} ({len(review.findings)} findings); "
-            f"under the {gate['gate_policy']} policy it {passed}. {review.summary}",
-        )
-    )
+    context.sink(_told(step, review, gate))
     return success(
         review.summary,
         gate_attempt_id=gate["gate_attempt_id"],
         gate_evidence_token=gate["gate_evidence_token"],
     )
+
+
+def _told(step: Step, review: ReviewVerdict, gate: Mapping[str, Any]) -> Notice:
+    count, policy = len(review.findings), gate["gate_policy"]
+    findings = "1 finding" if count == 1 else f"{count} findings"
+    passes = gate["gate_passed_preview"]
+    if policy == GatePolicy.MANUAL:
+        effect = "under the manual policy a person decides"
+    else:
+        effect = f"under the {policy} policy it {'passes' if passes else 'does not pass'}"
+    said = f"Review of {step.phase_id}: {review.verdict} ({findings}); {effect}. {review.summary}"
+    return Notice("info" if passes else "warning", said)
