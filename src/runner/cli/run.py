@@ -7,6 +7,7 @@ import typer
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert
 from runner.cli.options import takes
+from runner.cli.variables import unread
 from runner.config.catalogue import REPLAY, RUN_OPTIONS
 from runner.config.environment import unknown_variables
 from runner.config.resolve import Chosen
@@ -43,5 +44,5 @@ def run(chosen: Chosen) -> None:
 
 def warn_of_unknown_variables() -> None:
     """Say which AUTORUNNER_ variables nothing reads: a typing error would go unnoticed."""
-    for name, hint in unknown_variables(os.environ).items():
+    for name, hint in unread(unknown_variables(os.environ)).items():
         typer.echo(f"Warning: nothing reads the variable {inert(name)}. {hint}", err=True)

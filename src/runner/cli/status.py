@@ -34,6 +34,10 @@ HELP = help_text(
 )
 
 
+OVER = ("completed", "ended")
+"""The status of an autonomous session that nothing takes up again."""
+
+
 @takes(PROJECT_DIR)
 def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     """Show where a project stands."""
@@ -51,6 +55,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         holder=current_holder(project),
         spend=spend,
         rows={row["phase_id"]: row for row in rows},
+        is_open=session is not None and session["status"] not in OVER,
     )
     if as_json:
         typer.echo(json_text({**status_object(view), "session": session}))
@@ -63,6 +68,8 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         scene = Scene(session, utc_now(), width=screen_width(), place=place)
         for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
             out.write(line + "\n")
+        if view.is_open and view.holder is None:
+            out.write("\n`runner run` goes on with it once nothing above waits for a person.\n")
 
 
 def _session(project: Path, spec_id: str) -> dict[str, Any] | None:

@@ -37,6 +37,7 @@ class StatusView:
         holder: the run at work, None when there is none.
         spend: what all runs have cost.
         rows: how the phases stand in the autonomous session, by id (`loop.phases`).
+        is_open: whether there is an autonomous session that is not over.
     """
 
     project_dir: Path
@@ -46,6 +47,7 @@ class StatusView:
     holder: Holder | None
     spend: Spend
     rows: Mapping[str, Row] = field(default_factory=dict)
+    is_open: bool = False
 
 
 def status_lines(view: StatusView) -> Iterator[str]:
@@ -58,7 +60,7 @@ def status_lines(view: StatusView) -> Iterator[str]:
             yield ""
             yield from _phase(view, view.file, phase)
         yield ""
-        yield from _outlook(view.file)
+        yield from _outlook(view.file, is_open=view.is_open)
     yield from _spent(view.spend)
     if view.holder is not None:
         yield fit(f"A run is at work{_described(view.holder)}.", WIDTH)
@@ -160,18 +162,23 @@ def _spent(spend: Spend) -> Iterator[str]:
         yield fit(f"Outside of phases ({names}): {took}.", WIDTH)
 
 
-def _outlook(file: StatusFile) -> Iterator[str]:
+def _outlook(file: StatusFile, *, is_open: bool) -> Iterator[str]:
     following = file.next_runnable
     if following is not None:
         yield fit(f"Next deliverable: {following.id} {following.description}", WIDTH)
     elif not file.active:
         yield "No deliverable is active: there is nothing to do."
+    elif file.all_achievable_passed and is_open:
+        yield "All achievable deliverables passed; a phase is still to be verified or reviewed."
     elif file.all_achievable_passed:
         yield "All achievable deliverables passed; nothing is left to do."
     elif file.all_blocked:
         yield "Everything is blocked: a person is needed."
     else:
         yield "Nothing can be worked on: what is pending waits for what has not passed."
+    if file.blocked:
+        yield "What is blocked needs what .runner-note.md says is missing; after that set"
+        yield '"blocked": false in .runner/status.json, and `runner run` tries it again.'
 
 
 def _described(holder: Holder) -> str:
