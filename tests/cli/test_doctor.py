@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli.app import invoke
+from runner.cli.main import run_command_line
 from runner.loop.spending import Spend, SpendBook
 
 
