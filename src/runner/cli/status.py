@@ -6,11 +6,12 @@ from typing import Any
 
 import typer
 
-from runner.cli.control.scene import Scene, place_of, screen_width, utc_now
+from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
 from runner.cli.inert import json_text
 from runner.cli.options import AsJson, takes
+from runner.cli.placing import place_to_name, placed_view
 from runner.cli.presenter.output import Output
 from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.config.catalogue import PROJECT_DIR
@@ -64,8 +65,8 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     for line in status_lines(view):
         out.write(line + "\n")
     if session is not None:
-        place = "" if project == Path.cwd() else place_of(str(project))
-        scene = Scene(session, utc_now(), width=screen_width(), place=place)
+        place = place_to_name(project)
+        scene = Scene(placed_view(session, place), utc_now(), width=screen_width(), place=place)
         for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
             out.write(line + "\n")
         if view.is_open and view.holder is None:
