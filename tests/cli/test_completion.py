@@ -79,7 +79,7 @@ def _completed(words: str, folder: Path) -> list[str]:
     [
         ("runner ru", ["run"]),
         ("runner config sh", ["show"]),
-        ("runner run --max-c", ["--max-cost"]),
+        ("runner run --max-cos", ["--max-cost"]),
     ],
 )
 def test_bash_completes(words: str, expected: list[str], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.cli.main import run_command_line
+from runner.cli.run import warn_of_unknown_variables
 from runner.config.catalogue import RUN_OPTIONS
 
 
@@ -216,3 +217,14 @@ def test_a_run_warns_of_a_variable_that_nothing_reads(
     code = run_command_line(["run", "-p", str(tmp_path), "--replay", str(tmp_path / "missing")])
     assert code == 2
     assert "Warning: nothing reads the variable AUTORUNNER_MAX_COSTS." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["AUTORUNNER_WORKSPACE", "AUTORUNNER_SESSION_ID", "AUTORUNNER_METRICS_FILE"]
+)
+def test_a_run_does_not_warn_of_variables_that_other_parts_read(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, "x")
+    warn_of_unknown_variables()
+    assert capsys.readouterr().err == ""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli.app import invoke
+from runner.cli.main import run_command_line
 from runner.loop.spending import Spend, SpendBook
 
 
@@ -91,13 +92,12 @@ def test_the_posture_and_its_dangers_are_shown(
     assert "unattended (AUTORUNNER_POSTURE), role maintainer" in output
 
 
-def test_a_posture_that_does_not_exist_is_a_failure(
+def test_a_posture_that_does_not_exist_is_a_configuration_error(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTORUNNER_POSTURE", "superwised")
-    code, states, output = doctor(project, capsys)
-    assert (code, states["Posture"]) == (1, "fail")
-    assert "Did you mean supervised?" in output
+    assert run_command_line(["doctor", "-p", str(project)]) == 2
+    assert "AUTORUNNER_POSTURE must be one of unattended, supervised" in capsys.readouterr().err
 
 
 def test_flags_that_are_off_are_shown(
@@ -146,3 +146,13 @@ def test_a_damaged_account_is_a_failure(project: Path, capsys: pytest.CaptureFix
     SpendBook(project).path.write_text("{", encoding="utf-8")
     code, states, _ = doctor(project, capsys)
     assert (code, states["Budget"]) == (1, "fail")
+
+
+@pytest.mark.parametrize("name", ["review", "remediate"])
+def test_an_override_that_can_not_be_read_is_a_failure(
+    name: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = project / ".runner"
+    state.mkdir(exist_ok=True)
+    (state / f"{name}.md").write_bytes(b"\xff\xfe")
+    assert doctor(project, capsys)[1]["Configuration"] == "fail"

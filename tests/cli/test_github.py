@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cli.phases import row
 from tests.cli.scenes import result
 
 from runner.cli.github import (
@@ -110,20 +111,41 @@ def test_a_blocked_deliverable_is_a_warning() -> None:
 
 
 def test_a_failed_gate_is_an_error_and_a_passed_one_is_nothing() -> None:
-    gates = [{"phase_id": "one", "verdict": "fail"}, {"phase_id": "two", "verdict": "pass"}]
-    assert annotated("x", gates=gates)[1:] == [
-        "::error title=Gate failed%3A one::The review did not pass."
+    phases = [
+        row(phase_id="one", gate_status="failed", verdict="warn", review_path="one.md"),
+        row(phase_id="two", gate_status="passed", verdict="pass"),
+    ]
+    assert annotated("x", phases=phases)[1:] == [
+        "::error title=Gate failed%3A one::The review says warn: one.md"
+    ]
+
+
+def test_a_gate_that_waits_for_a_person_is_a_warning() -> None:
+    waiting = row(verdict="warn", review_path="p.md", awaits_acknowledgement=True)
+    assert annotated("x", phases=[waiting])[1:] == [
+        "::warning title=Gate waits for a person%3A p::The review says warn: p.md"
     ]
 
 
 @given(st.text(min_size=1))
 def test_no_words_of_a_review_add_a_workflow_command(text: str) -> None:
-    gates = [{"phase_id": text, "verdict": "fail", "summary": text}]
-    line = annotated("x", gates=gates)[1]
+    failed = row(phase_id=text, gate_status="failed", verdict="fail", review_path=text)
+    line = annotated("x", phases=[failed])[1]
     assert len(line.splitlines()) == 1
     title, _, message = line.removeprefix("::error title=").partition("::")
     assert not {":", ","} & set(title)
     assert "##[" not in title + message
+
+
+def test_the_summary_has_a_line_for_each_phase() -> None:
+    took = row(agent_sessions=1, agent_seconds=5.0, cost_usd=0.5)
+    text = summary_markdown(result_object(RunEnded(result(), {"phases": [took]})), {})
+    assert "| p | 2\\/2 | not reviewed yet | 1 session\\, 5s\\, \\$0\\.50 |" in text
+
+
+def test_a_command_in_the_advice_can_be_copied_from_the_summary() -> None:
+    run = result_object(RunEnded(result(hint="Decide:\n  runner session resume --x-y `z`")))
+    assert "\n`runner session resume --x-y 'z'`\n" in summary_markdown(run, {})
 
 
 @given(st.text())

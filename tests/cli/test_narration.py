@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 from tests.cli.clocks import Clock
+from tests.cli.phases import row
 from tests.cli.scenes import LAST_WORDS, result
 
 from runner.cli.presenter.lines import Level, Line
@@ -257,3 +258,35 @@ def test_a_quota_end_says_when_to_come_back() -> None:
 def test_a_reset_that_was_told_is_not_told_twice() -> None:
     run = result(message="Quota exceeded, resets at six", quota_resets_at=SIX_PM)
     assert not any("Resets" in text for text in texts(RunEnded(run)))
+
+
+def test_advice_of_several_lines_keeps_its_lines() -> None:
+    hint = "Decide:\n  runner session resume"
+    assert texts(RunEnded(result(blocked_ids=(), hint=hint)))[-2:] == [
+        "  Decide:",
+        "    runner session resume",
+    ]
+
+
+def test_the_end_of_a_run_tells_how_phases_stand_and_what_they_took() -> None:
+    took = {"agent_sessions": 2, "agent_seconds": 61.0, "cost_usd": 0.12}
+    item = {"id": "UI-001", "agent_sessions": 1, "agent_seconds": 40.0, "cost_usd": 0.1}
+    phase = row(verified_at="now", gate_status="passed", verdict="pass", **took)
+    phases = [{**phase, "deliverables": [item]}]
+    assert texts(RunEnded(result(), {"phases": phases}))[:5] == [
+        "",
+        "Phase p: 2/2 passed, verified, gate passed (pass)",
+        "  2 sessions, 1m 1s, $0.12",
+        "    UI-001: 1 session, 40s, $0.10",
+        "",
+    ]
+
+
+def test_a_phase_that_is_not_closed_names_its_review() -> None:
+    phase = row(gate_status="failed", verdict="fail", review_path=".runner/review.md")
+    assert "  review: .runner/review.md" in texts(RunEnded(result(), {"phases": [phase]}))
+
+
+def test_phases_are_left_out_of_a_quiet_output() -> None:
+    levels = {line.level for line in told(RunEnded(result(), {"phases": [row()]}))[:2]}
+    assert levels == {Level.INFO}

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from runner.autonomy.assembly import open_control_plane
 from runner.cli.main import run_command_line
+from runner.loop.effort import Effort, Purpose
 from runner.loop.run_lock import run_lock
 from runner.loop.spending import Spend, SpendBook
 
@@ -89,7 +91,9 @@ def test_the_whole_picture(project: Project) -> None:
         "                    waits for UI-002\n"
         "  [PENDING] UI-004  What UI-004 does\n"
         "\n"
-        "Next: UI-004 What UI-004 does\n"
+        "Next deliverable: UI-004 What UI-004 does\n"
+        "What is blocked needs what .runner-note.md says is missing; after that set\n"
+        '"blocked": false in .runner/status.json, and `runner run` tries it again.\n'
     )
 
 
@@ -121,6 +125,9 @@ def test_one_object_for_programs(project: Project) -> None:
         "description": "What UI-003 does",
         "status": "pending",
         "waits_for": ["UI-002"],
+        "cost_usd": 0.0,
+        "agent_seconds": 0.0,
+        "agent_sessions": 0,
     }
 
 
@@ -142,12 +149,12 @@ def test_one_object_for_programs(project: Project) -> None:
             "No deliverable is active: there is nothing to do.",
         ),
         ([], "No deliverable is active: there is nothing to do."),
-        ([_item("A")], "Next: A What A does"),
+        ([_item("A")], "Next deliverable: A What A does"),
     ],
 )
 def test_what_is_next(items: list[dict[str, Any]], outlook: str, project: Project) -> None:
     project.plan({"deliverables": items})
-    assert project.text().splitlines()[-1] == outlook
+    assert outlook in project.text().splitlines()
 
 
 def test_before_the_plan_it_says_how_to_start(project: Project) -> None:
@@ -202,6 +209,44 @@ def test_what_all_runs_have_cost_is_shown(project: Project) -> None:
     assert "Spent: $1.75 in 3 agent sessions, over all runs." in project.text()
 
 
+EFFORTS = {
+    Purpose("initializer"): Effort(0.5, 10.0, 1),
+    Purpose("coding", "phase-1", "UI-001"): Effort(1.0, 60.0, 2),
+    Purpose("review", "phase-1"): Effort(0.25, 20.0, 1),
+}
+
+
+def test_what_deliverables_and_phases_took_is_shown(project: Project) -> None:
+    project.plan(PLAN)
+    SpendBook(project.folder).save(Spend(1.75, 4, efforts=EFFORTS))
+    text = project.text()
+    assert "  What UI-001 does\n                    2 sessions, 1m, $1.00\n" in text
+    assert "  Took  3 sessions, 1m 20s, $1.25\n" in text
+    assert "Outside of phases (initializer): 1 session, 10s, $0.50.\n" in text
+
+
+def test_what_they_took_is_told_to_programs(project: Project) -> None:
+    project.plan(PLAN)
+    SpendBook(project.folder).save(Spend(1.75, 4, efforts=EFFORTS))
+    phase = project.object()["phases"][0]
+    assert (phase["cost_usd"], phase["deliverables"][0]["cost_usd"]) == (1.25, 1.0)
+
+
+def test_a_session_tells_how_its_phases_stand(project: Project) -> None:
+    project.plan(PLAN)
+    plane = open_control_plane(project.folder, surface="cli", environ={}, interactive=True)
+    assert plane.call("session", "start", spec_id="my-app")["success"]
+    assert "  Stands  not reviewed yet\n" in project.text()
+
+
+def test_passed_work_of_an_open_session_is_not_called_done(project: Project) -> None:
+    project.plan({"specId": "my-app", "deliverables": [_item("A")]})
+    plane = open_control_plane(project.folder, surface="cli", environ={}, interactive=True)
+    assert plane.call("session", "start", spec_id="my-app")["success"]
+    project.plan({"specId": "my-app", "deliverables": [_item("A", passed=True)]})
+    assert "a phase is still to be verified or reviewed" in project.text()
+
+
 def test_a_damaged_file_is_named_with_its_line(project: Project) -> None:
     project.plan('{"deliverables": [}')
     code, out, err = project.ask()
@@ -212,7 +257,7 @@ def test_a_damaged_file_is_named_with_its_line(project: Project) -> None:
 def test_a_broken_configuration_does_not_stand_in_the_way(project: Project) -> None:
     project.plan(PLAN)
     (project.folder / ".runner" / "runner.toml").write_text("broken")
-    assert "Next: UI-004" in project.text()
+    assert "Next deliverable: UI-004" in project.text()
 
 
 def test_no_line_is_wider_than_a_terminal_or_acts_on_it(project: Project) -> None:

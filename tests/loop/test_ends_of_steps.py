@@ -88,7 +88,7 @@ async def test_failing_steps_end_with_the_last_error_and_the_command_to_look(
     result = await bench.execute()
     assert "without submit_review" in result.message
     session_id = bench.details["session_id"]
-    assert f": `runner session events --session-id {session_id}`. Then" in str(result.hint)
+    assert f": `runner session events --session-id {session_id}`.\nThen" in str(result.hint)
 
 
 async def test_an_edited_spec_has_a_signal_and_a_command(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What was spent outlives the run, however it ended."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.loop.fakes import Recorder
 
 from runner.errors import StateCorruptError, StateWriteError
+from runner.loop.effort import Effort, Purpose
 from runner.loop.events import (
     Notice,
     RunEvent,
@@ -26,10 +28,9 @@ from runner.marker import Instruction
 STARTED = SessionStarted(1, Instruction.CODING, 1, "sonnet")
 
 
-def ended(cost: float) -> SessionEnded:
-    return SessionEnded(
-        1, Instruction.CODING, SessionResult(SessionOutcome.COMPLETED, cost_usd=cost)
-    )
+def ended(cost: float, seconds: float = 0.0) -> SessionEnded:
+    result = SessionResult(SessionOutcome.COMPLETED, cost_usd=cost, duration_seconds=seconds)
+    return SessionEnded(1, Instruction.CODING, result)
 
 
 def used(amount: float) -> SessionActivity:
@@ -61,7 +62,31 @@ def test_looking_writes_nothing(tmp_path: Path) -> None:
 def test_costs_add_up_over_sessions_and_runs(tmp_path: Path) -> None:
     spend(tmp_path, STARTED, ended(0.5), STARTED, ended(0.25))
     spend(tmp_path, STARTED, ended(1.0))
-    assert SpendBook(tmp_path).load() == Spend(1.75, 3)
+    found = SpendBook(tmp_path).load()
+    assert (found.total_usd, found.sessions) == (1.75, 3)
+
+
+def test_what_sessions_took_is_kept_by_what_they_were_for(tmp_path: Path) -> None:
+    one = replace(STARTED, task_id="A", phase_id="p")
+    spend(tmp_path, one, ended(0.5, 30.0), one, ended(0.25, 15.0), STARTED, ended(1.0, 60.0))
+    assert SpendBook(tmp_path).load().efforts == {
+        Purpose("coding", "p", "A"): Effort(0.75, 45.0, 2),
+        Purpose("coding"): Effort(1.0, 60.0, 1),
+    }
+
+
+def test_what_a_killed_session_cost_counts_for_what_it_was_for(tmp_path: Path) -> None:
+    spend(tmp_path, replace(STARTED, task_id="A", phase_id="p"), used(0.3))
+    spend(tmp_path, replace(STARTED, task_id="B", phase_id="p"), ended(0.5))
+    efforts = SpendBook(tmp_path).load().efforts
+    assert {p.task_id: effort.cost_usd for p, effort in efforts.items()} == {"A": 0.3, "B": 0.5}
+
+
+def test_a_file_without_efforts_is_read(tmp_path: Path) -> None:
+    book = SpendBook(tmp_path)
+    book.path.parent.mkdir(parents=True)
+    book.path.write_text('{"_schema_version": 1, "spent_usd": 3, "sessions": 1}')
+    assert book.load() == Spend(3.0, 1)
 
 
 def test_a_session_that_was_killed_counts_what_was_known(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from tests.loop.fakes import COMPLETED, FAILED, FakeSession, deliverable
 
 from runner.deliverables.model import Phase, Status
 from runner.deliverables.review import Verdict
-from runner.loop.events import ExitReason, SessionResult, StatusChanged
+from runner.loop.events import ExitReason, SessionResult, SessionStarted, StatusChanged
 from runner.loop.termination import Limits
 from runner.marker import Instruction, PromptMarker
 
@@ -346,3 +346,29 @@ async def test_an_agent_that_fills_its_context_is_followed_by_a_fresh_one(tmp_pa
     bench = Full(tmp_path)
     bench.plan.put(deliverable(1), deliverable(2))
     assert (await bench.execute()).exit_reason is ExitReason.ALL_PASSED
+
+
+async def test_the_command_that_a_person_needs_stands_on_a_line_of_its_own(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, start={"gate_policy": "manual"})
+    bench.plan.put(deliverable(1))
+    result = await bench.execute()
+    *_, command, then = str(result.hint).splitlines()
+    assert command.startswith("  runner session resume --session-id auto_")
+    assert then == "Then `runner run` goes on from here."
+
+
+async def test_the_end_tells_how_the_phases_stand(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.plan.put(deliverable(1, verification=CHECK))
+    await bench.execute()
+    (row,) = bench.details["phases"]
+    assert (row["phase_id"], row["tasks_completed"], row["gate_status"]) == ("phase-1", 1, "passed")
+    assert row["receipt_hash"].startswith("sha256:")
+
+
+async def test_a_session_names_the_phase_that_it_works_in(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.plan.put(deliverable(1))
+    await bench.execute()
+    started = [event for event in bench.events if isinstance(event, SessionStarted)]
+    assert [event.phase_id for event in started] == ["phase-1", "phase-1"]

@@ -28,6 +28,7 @@ from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.loop.events import Notice, RunResult, RunStarted
+from runner.loop.phases import Summary
 from runner.loop.ports import RunSink
 from runner.loop.run import Run
 from runner.loop.run_lock import run_lock
@@ -106,7 +107,8 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
         for caution in containment.cautions:
             warn(caution)
         budgeted = job.options.budget_usd is not None
-        spending = Spending(SpendBook(job.project_dir), sink, budgeted=budgeted)
+        summary = Summary(job.project_dir, sink)
+        spending = Spending(SpendBook(job.project_dir), summary, budgeted=budgeted)
         parts_of = parts_of or _PARTS[job.command]
         return anyio.run(_run, job, spending, agent, containment, parts_of)
 

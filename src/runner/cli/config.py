@@ -8,11 +8,11 @@ from typing import Any
 
 import typer
 
-from runner.cli.control.environment import control_variables
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, takes
 from runner.cli.presenter.output import Output
+from runner.cli.variables import unread
 from runner.config.catalogue import RUN_OPTIONS
 from runner.config.resolve import Chosen
 
@@ -51,9 +51,7 @@ def show(chosen: Chosen, *, as_json: AsJson = False) -> None:
 
 def _knowing(report: dict[str, Any]) -> dict[str, Any]:
     """Return the report without complaints about variables that other commands read."""
-    unknown: dict[str, str] = report["unknown_variables"]
-    ours = control_variables() if unknown else frozenset()
-    return {**report, "unknown_variables": {n: h for n, h in unknown.items() if n not in ours}}
+    return {**report, "unknown_variables": unread(report["unknown_variables"])}
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:

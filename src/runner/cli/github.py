@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runner.cli.durations import format_cost, format_duration
 from runner.cli.inert import inert, inert_lines
+from runner.cli.phase_text import effort_text, standing
 from runner.cli.result import ResultObject, result_object
 from runner.loop.events import RunEnded, RunEvent, StatusChanged
 
@@ -41,9 +42,27 @@ def summary_markdown(result: ResultObject, statuses: Mapping[str, StatusChanged]
     if statuses:
         lines += ["", "| Deliverable | Status | |", "| --- | --- | --- |"]
         lines += [_row(change) for change in statuses.values()]
-    if result["hint"]:
-        lines += ["", markdown_text(result["hint"], 1000)]
+    lines += _phases(result)
+    for text in inert_lines(result["hint"] or ""):
+        # An indented line is a command to copy; as a paragraph of its own it can be.
+        lines += ["", _code(text) if text.startswith(" ") else markdown_text(text, 1000)]
     return "\n".join(lines) + "\n\n"
+
+
+def _phases(result: ResultObject) -> list[str]:
+    if not result["phases"]:
+        return []
+    rows = ["", "| Phase | Passed | Stands | Took |", "| --- | --- | --- | --- |"]
+    for phase in result["phases"]:
+        done = f"{phase['tasks_completed']}/{phase['tasks_total']}"
+        cells = (phase["phase_id"], done, ", ".join(standing(phase)), effort_text(phase))
+        rows.append(f"| {' | '.join(map(markdown_text, cells))} |")
+    return rows
+
+
+def _code(text: str) -> str:
+    """Return a line as inline code; a backtick in it would end that."""
+    return f"`{text.strip().replace('`', chr(39))}`"
 
 
 def _row(change: StatusChanged) -> str:
@@ -74,16 +93,18 @@ def _assignment(name: str, value: str) -> str:
 
 
 def annotations(result: ResultObject, statuses: Mapping[str, StatusChanged]) -> list[str]:
-    """Return a workflow command for each blocked deliverable and each failed gate."""
+    """Return a workflow command for each blocked deliverable and each gate that is not passed."""
     found = []
     for name in result["blocked_ids"]:
         description = statuses[name].description if name in statuses else "See .runner-note.md"
         found.append(_annotation("warning", f"Blocked: {name}", description))
-    for gate in result["gates"]:
-        if gate.get("verdict") == "fail":
-            phase = gate.get("phase_id", "")
-            reason = str(gate.get("summary") or "The review did not pass.")
-            found.append(_annotation("error", f"Gate failed: {phase}", reason))
+    for row in result["phases"]:
+        verdict = f"The review says {row['verdict']}: {row['review_path']}"
+        if row["gate_status"] == "failed":
+            found.append(_annotation("error", f"Gate failed: {row['phase_id']}", verdict))
+        elif row["awaits_acknowledgement"]:
+            title = f"Gate waits for a person: {row['phase_id']}"
+            found.append(_annotation("warning", title, verdict))
     return found
 
 

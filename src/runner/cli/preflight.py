@@ -112,12 +112,7 @@ def _spec(name: str, chosen: Chosen) -> Iterator[Finding]:
 
 def _configuration(name: str, chosen: Chosen) -> Iterator[Finding]:
     load_agent_file(chosen.project_dir)
-    for instruction in (
-        Instruction.INITIALIZER,
-        Instruction.CODING,
-        Instruction.SYNC,
-        Instruction.VERIFY,
-    ):
+    for instruction in Instruction:
         instruction_text(chosen.project_dir, instruction)
     yield Finding(name, "ok", "runner.toml, agent.json and instructions can be read")
 

@@ -14,6 +14,7 @@ from runner.cli.durations import plural
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
 from runner.cli.inert import inert
 from runner.cli.notify import Notifier
+from runner.cli.placing import Placing, place_to_name
 from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.cli.run_log import RunLog
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
@@ -56,9 +57,8 @@ def present(job: Job, chosen: Chosen) -> Presented:
         if has_unadopted(job.project_dir):
             text = "This project has a plan of Autonoe, which a run here does not use."
             log(Notice("warning", text, "`runner init --from-autonoe` takes it over."))
-        result = perform(
-            replace(job, facts=(*job.facts, ("Log", log.shown))), _with_divergences(job, log)
-        )
+        sink = _with_divergences(job, Placing(place_to_name(job.project_dir), log))
+        result = perform(replace(job, facts=(*job.facts, ("Log", log.shown))), sink)
     return Presented(result, presenter.lost, in_json=chosen[OUTPUT_FORMAT] != "text")
 
 

@@ -36,6 +36,7 @@ class ResultObject(TypedDict):
     deliverables: Counts
     verified: int | None
     gates: list[Any]
+    phases: list[Any]
     message: str
     hint: str | None
     blocked_ids: list[str]
@@ -53,8 +54,8 @@ def result_object(ended: RunEnded) -> ResultObject:
     """Build the result object.
 
     Fields that the control plane knows and the loop does not (`session_id`, `loop_signal`,
-    `pause_reason`, `failure_reason`, `recommended_actions`, `verified`, `gates`) come from
-    `ended.details` under their own names, and are null or empty without them. So do the
+    `pause_reason`, `failure_reason`, `recommended_actions`, `verified`, `gates`, `phases`)
+    come from `ended.details` under their own names, and are null or empty without them. So do the
     `divergences` from a script; a run that left its script can't end well (present.finish).
     """
     result, details = ended.result, ended.details
@@ -84,6 +85,7 @@ def result_object(ended: RunEnded) -> ResultObject:
         ),
         verified=verified_count(details),
         gates=list(details.get("gates") or ()),
+        phases=list(details.get("phases") or ()),
         message=result.message,
         hint=result.hint,
         blocked_ids=list(result.blocked_ids),

@@ -7,6 +7,7 @@ import typer
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert
 from runner.cli.options import takes
+from runner.cli.variables import unread
 from runner.config.catalogue import RECORD, REPLAY, RUN_OPTIONS
 from runner.config.environment import unknown_variables
 from runner.config.resolve import Chosen
@@ -20,7 +21,8 @@ HELP = help_text(
     ("runner run --wait-for-quota", "over night, over the limits of a subscription"),
     details="What is done is saved as it happens: after an interruption the same command goes on. "
     "The exit code says how it ended: 0 all passed, 1 failed, 2 wrong usage, 3 a person is "
-    "needed, 4 iteration limit, 6 budget, 75 usage limit, 130 interrupted.",
+    "needed, 4 iteration limit, 6 budget, 7 the spec or plan was changed by somebody else, "
+    "75 usage limit, 130 interrupted.",
 )
 
 
@@ -50,5 +52,5 @@ def run(chosen: Chosen) -> None:
 
 def warn_of_unknown_variables() -> None:
     """Say which AUTORUNNER_ variables nothing reads: a typing error would go unnoticed."""
-    for name, hint in unknown_variables(os.environ).items():
+    for name, hint in unread(unknown_variables(os.environ)).items():
         typer.echo(f"Warning: nothing reads the variable {inert(name)}. {hint}", err=True)

@@ -6,11 +6,12 @@ from typing import Any
 
 import typer
 
-from runner.cli.control.scene import Scene, place_of, screen_width, utc_now
+from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
 from runner.cli.inert import json_text
 from runner.cli.options import AsJson, takes
+from runner.cli.placing import place_to_name, placed_view
 from runner.cli.presenter.output import Output
 from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.config.catalogue import PROJECT_DIR
@@ -18,17 +19,24 @@ from runner.config.resolve import Chosen
 from runner.config.run_options import SPEC_NAME
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.loop.phases import phase_rows, told_in_full
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import SpendBook
 
 HELP = help_text(
-    "Show the deliverables by phase, the progress, and what is next.",
+    "Show deliverables and phases, what they took, and what is next.",
     ("runner status", "of the project in the current folder"),
     ("runner status -p ../app", "of another one"),
     ("runner status --json", "one JSON object, for programs"),
-    details="An autonomous session is shown with its progress and timing. Nothing is written or started, so it can be asked at any time, also while a run is "
-    "at work.",
+    details="A phase is shown with its gate, its receipt and its review; phases and deliverables "
+    "with the sessions, the time and the cost that they took over all runs; a session that waits "
+    "for a person with the command for it. Nothing is written or started, so it can be asked at "
+    "any time, also while a run is at work.",
 )
+
+
+OVER = ("completed", "ended")
+"""The status of an autonomous session that nothing takes up again."""
 
 
 @takes(PROJECT_DIR)
@@ -37,15 +45,19 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     project = chosen.project_dir
     file = StatusRepository(status_path(project)).load()
     spec_id = derive_spec_id(project)
+    session = _session(project, file.spec_id if file else spec_id)
+    spend = SpendBook(project).load()
+    rows = told_in_full(project, phase_rows(session or {}), spend.efforts)
     view = StatusView(
         project_dir=project,
         spec_id=spec_id,
         has_spec=(project / SPEC_NAME).is_file(),
         file=file,
         holder=current_holder(project),
-        spend=SpendBook(project).load(),
+        spend=spend,
+        rows={row["phase_id"]: row for row in rows},
+        is_open=session is not None and session["status"] not in OVER,
     )
-    session = _session(project, file.spec_id if file else spec_id)
     if as_json:
         typer.echo(json_text({**status_object(view), "session": session}))
         return
@@ -53,10 +65,12 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     for line in status_lines(view):
         out.write(line + "\n")
     if session is not None:
-        place = "" if project == Path.cwd() else place_of(str(project))
-        scene = Scene(session, utc_now(), width=screen_width(), place=place)
+        place = place_to_name(project)
+        scene = Scene(placed_view(session, place), utc_now(), width=screen_width(), place=place)
         for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
             out.write(line + "\n")
+        if view.is_open and view.holder is None:
+            out.write("\n`runner run` goes on with it once nothing above waits for a person.\n")
 
 
 def _session(project: Path, spec_id: str) -> dict[str, Any] | None:

@@ -1,14 +1,17 @@
 """Where a project stands, as lines of at most 80 columns and as one object."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from runner.cli.columns import columns, fit
+from runner.cli.columns import columns, fit, labelled
 from runner.cli.durations import format_cost, plural
+from runner.cli.phase_text import effort_text, standing
 from runner.deliverables.model import Counts, Deliverable, Phase, Status, StatusFile
+from runner.loop.effort import Effort, of_deliverables, of_phase, total
+from runner.loop.phases import Row
 from runner.loop.run_lock import Holder
 from runner.loop.spending import Spend
 
@@ -17,6 +20,11 @@ WIDTH = 80
 _MARKS = {Status.PASSED: "[PASS]", Status.BLOCKED: "[BLOCKED]", Status.PENDING: "[PENDING]"}
 _MARK_WIDTH = max(map(len, _MARKS.values()))
 _MAX_ID_WIDTH = 24
+_STANDING = (
+    "gate_status", "verdict", "cycles", "findings", "acknowledged", "waiver_reason", "awaits_acknowledgement",
+    "review_path", "verified_at", "receipt_path", "duration_seconds",
+)  # fmt: skip
+"""What `--json` tells of a phase from the autonomous session; null where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,8 @@ class StatusView:
         file: the deliverables, None before they are planned.
         holder: the run at work, None when there is none.
         spend: what all runs have cost.
+        rows: how the phases stand in the autonomous session, by id (`loop.phases`).
+        is_open: whether there is an autonomous session that is not over.
     """
 
     project_dir: Path
@@ -36,6 +46,8 @@ class StatusView:
     file: StatusFile | None
     holder: Holder | None
     spend: Spend
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    is_open: bool = False
 
 
 def status_lines(view: StatusView) -> Iterator[str]:
@@ -46,11 +58,10 @@ def status_lines(view: StatusView) -> Iterator[str]:
         yield from _summary(view.file)
         for phase in _phases(view.file):
             yield ""
-            yield from _phase(view.file, phase)
+            yield from _phase(view, view.file, phase)
         yield ""
-        yield from _outlook(view.file)
-    if view.spend.sessions:
-        yield f"Spent: {format_cost(view.spend.total_usd)} in {plural(view.spend.sessions, 'agent session')}, over all runs."
+        yield from _outlook(view.file, is_open=view.is_open)
+    yield from _spent(view.spend)
     if view.holder is not None:
         yield fit(f"A run is at work{_described(view.holder)}.", WIDTH)
 
@@ -68,7 +79,7 @@ def status_object(view: StatusView) -> dict[str, Any]:
         "created_at": _iso(file.created_at),
         "updated_at": _iso(file.updated_at),
         "deliverables": _counts(file.counts),
-        "phases": [_phase_object(file, phase) for phase in _phases(file)],
+        "phases": [_phase_object(view, file, phase) for phase in _phases(file)],
         "deprecated": [d.id for d in file.deliverables if not d.is_active],
         "next": following.id if following else None,
         "run": _holder_object(view.holder),
@@ -106,38 +117,68 @@ def _phases(file: StatusFile) -> list[Phase]:
     return [phase for phase in file.ordered_phases if file.of_phase(phase.id)]
 
 
-def _phase(file: StatusFile, phase: Phase) -> Iterator[str]:
+def _phase(view: StatusView, file: StatusFile, phase: Phase) -> Iterator[str]:
     items = file.of_phase(phase.id)
     passed = sum(d.status is Status.PASSED for d in items)
     ending = f"  ({passed} of {len(items)} passed)"
     name = phase.id if phase.title == phase.id else f"{phase.id}: {phase.title}"
     yield fit(name, WIDTH - len(ending)) + ending
     width = max(len(fit(d.id, _MAX_ID_WIDTH)) for d in items)
+    efforts = of_deliverables(view.spend.efforts)
     for item in items:
-        yield from _deliverable(file, item, width)
+        yield from _deliverable(file, item, width, efforts.get(item.id, Effort()))
+    pairs = _phase_pairs(view, phase)
+    yield from (f"  {line}" for line in labelled(pairs, WIDTH - 2))
 
 
-def _deliverable(file: StatusFile, item: Deliverable, width: int) -> Iterator[str]:
+def _phase_pairs(view: StatusView, phase: Phase) -> Iterator[tuple[str, str]]:
+    row = view.rows.get(phase.id)
+    if row is not None:
+        yield "Stands", ", ".join(standing(row))
+        yield "Receipt", row["receipt_path"] or ""
+        yield "Review", row["review_path"] or ""
+    yield "Took", effort_text(of_phase(view.spend.efforts, phase.id).as_object())
+
+
+def _deliverable(file: StatusFile, item: Deliverable, width: int, effort: Effort) -> Iterator[str]:
     start = f"  {_MARKS[item.status]:<{_MARK_WIDTH}} {fit(item.id, _MAX_ID_WIDTH):<{width}}  "
     yield (start + fit(item.description, WIDTH - columns(start))).rstrip()
+    margin = " " * columns(start)
     waits_for = file.unmet_dependencies(item)
     if waits_for and item.status is not Status.PASSED:
-        margin = " " * columns(start)
         yield margin + fit(f"waits for {', '.join(waits_for)}", WIDTH - len(margin))
+    if took := effort_text(effort.as_object()):
+        yield margin + took
 
 
-def _outlook(file: StatusFile) -> Iterator[str]:
+def _spent(spend: Spend) -> Iterator[str]:
+    if not spend.sessions:
+        return
+    sessions = plural(spend.sessions, "agent session")
+    yield f"Spent: {format_cost(spend.total_usd)} in {sessions}, over all runs."
+    outside = {p: e for p, e in spend.efforts.items() if p.phase_id is None}
+    if took := effort_text(total(outside.values()).as_object()):
+        names = ", ".join(sorted({purpose.instruction for purpose in outside}))
+        yield fit(f"Outside of phases ({names}): {took}.", WIDTH)
+
+
+def _outlook(file: StatusFile, *, is_open: bool) -> Iterator[str]:
     following = file.next_runnable
     if following is not None:
-        yield fit(f"Next: {following.id} {following.description}", WIDTH)
+        yield fit(f"Next deliverable: {following.id} {following.description}", WIDTH)
     elif not file.active:
         yield "No deliverable is active: there is nothing to do."
+    elif file.all_achievable_passed and is_open:
+        yield "All achievable deliverables passed; a phase is still to be verified or reviewed."
     elif file.all_achievable_passed:
         yield "All achievable deliverables passed; nothing is left to do."
     elif file.all_blocked:
         yield "Everything is blocked: a person is needed."
     else:
         yield "Nothing can be worked on: what is pending waits for what has not passed."
+    if file.blocked:
+        yield "What is blocked needs what .runner-note.md says is missing; after that set"
+        yield '"blocked": false in .runner/status.json, and `runner run` tries it again.'
 
 
 def _described(holder: Holder) -> str:
@@ -148,8 +189,10 @@ def _described(holder: Holder) -> str:
     return f": process {holder.pid}{host}{since}"
 
 
-def _phase_object(file: StatusFile, phase: Phase) -> dict[str, Any]:
+def _phase_object(view: StatusView, file: StatusFile, phase: Phase) -> dict[str, Any]:
     items = file.of_phase(phase.id)
+    efforts = of_deliverables(view.spend.efforts)
+    row = view.rows.get(phase.id) or {}
     return {
         "id": phase.id,
         "title": phase.title,
@@ -161,9 +204,12 @@ def _phase_object(file: StatusFile, phase: Phase) -> dict[str, Any]:
                 "description": item.description,
                 "status": item.status.value,
                 "waits_for": list(file.unmet_dependencies(item)),
+                **efforts.get(item.id, Effort()).as_object(),
             }
             for item in items
         ],
+        **{name: row.get(name) for name in _STANDING},
+        **of_phase(view.spend.efforts, phase.id).as_object(),
     }
 
 

@@ -78,7 +78,7 @@ MAX_ITERATIONS = Option[int | None](
     "max-iterations",
     kinds.INTEGER,
     None,
-    "End after this many agent sessions (exit code 4).",
+    "End after this many agent sessions, reviews not counted (exit code 4).",
     short="-n",
     default_shown="no limit",
     check=_iterations,

@@ -8,7 +8,12 @@ from runner.config.option import ENVIRONMENT_PREFIX
 
 FEATURE_PREFIX = f"{ENVIRONMENT_PREFIX}FEATURE_"
 
-OTHER_VARIABLES = ("AUTORUNNER_NO_SANDBOX", "AUTORUNNER_POSTURE", "AUTORUNNER_ROLE")
+OTHER_VARIABLES = (
+    "AUTORUNNER_METRICS_FILE",
+    "AUTORUNNER_NO_SANDBOX",
+    "AUTORUNNER_POSTURE",
+    "AUTORUNNER_ROLE",
+)
 """What is read from the environment besides the options of the catalogue."""
 
 

@@ -22,3 +22,8 @@ class Assignment:
     briefing: str | None = None
     phase_id: str | None = None
     step_id: str | None = None
+
+    @property
+    def phase(self) -> str | None:
+        """The id of the phase it works in, None where it works in none."""
+        return self.phase_id or (self.deliverable.phase_id if self.deliverable else None)

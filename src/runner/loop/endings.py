@@ -137,17 +137,17 @@ def _last_error(answer: Mapping[str, Any]) -> str:
 
 
 def _advice(answer: Mapping[str, Any]) -> str:
-    """Return what can be done: what only a person may decide with its command, else go on."""
+    """Return what can be done: what only a person may decide with its command, then to go on.
+
+    A command stands on a line of its own, to be copied.
+    """
     actions = answer.get("recommended_actions") or ()
     looks = [_said(action) for action in actions if action["action"] == "inspect"]
-    decisive = [
-        _said(action)
-        for action in actions
-        if action["action"] not in ("resume", "inspect") and action.get("command")
-    ]
-    if decisive:
-        return " ".join([*looks, *decisive])
-    return " ".join([*looks, f"Then {_GOES_ON}"]) if looks else _GOES_ON
+    decisive = [a for a in actions if a["action"] not in ("resume", "inspect") and a.get("command")]
+    told = [f"{a['description'].rstrip('.')}:\n  {a['command']}" for a in decisive]
+    if not looks and not told:
+        return _GOES_ON
+    return "\n".join([*looks, *told, f"Then {_GOES_ON}"])
 
 
 def _said(action: Mapping[str, Any]) -> str:

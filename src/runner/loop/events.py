@@ -200,6 +200,7 @@ class SessionStarted:
     model: str
     task_id: str | None = None
     task_title: str | None = None
+    phase_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,20 @@ def latest_run(
         return None
     _, path, receipt = max(runs, key=lambda run: (run[0], str(run[1])))
     return _kept(path, receipt, output_characters)
+
+
+def accepted_receipts(project_dir: Path) -> dict[str, str]:
+    """Return where the receipts are that the control plane accepted, by their hash.
+
+    The paths are relative to the project. A file that can't be read is passed over.
+    """
+    found = {}
+    for path in sorted(receipts_folder(project_dir).glob("auto_*.json")):
+        with suppress(OSError):
+            content = read_regular(path, limit=_MAX_JSON_BYTES, within=project_dir)
+            digest = hashlib.sha256(content).hexdigest()
+            found[f"sha256:{digest}"] = path.relative_to(project_dir).as_posix()
+    return found
 
 
 def _receipts(project_dir: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -245,7 +245,7 @@ class Sessions:
         marker = PromptMarker(
             instruction=assignment.instruction,
             iteration=self._iteration(assignment.instruction),
-            phase=assignment.phase_id or (deliverable.phase_id if deliverable else None),
+            phase=assignment.phase,
             task=deliverable.id if deliverable else None,
             step=assignment.step_id,
         )
@@ -269,6 +269,7 @@ class Sessions:
             model=plan.model,
             task_id=deliverable.id if deliverable else None,
             task_title=deliverable.description if deliverable else None,
+            phase_id=assignment.phase,
         )
 
     def _note(self, result: SessionResult, *, progressed: bool, counts: bool = True) -> None:

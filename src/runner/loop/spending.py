@@ -1,12 +1,13 @@
-"""What a spec has cost over all its runs, kept in `.runner/autonomy/spend.json`.
+"""What a spec has cost over all its runs, and for what, kept in `.runner/autonomy/spend.json`.
 
 The file is written before a session, while it runs, and after it. So a run that was killed in the
 middle of one has lost nothing that was known of its cost: the next run counts the last estimate.
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -16,6 +17,7 @@ from runner.deliverables.workspace import STATE_DIRECTORY
 from runner.errors import StateCorruptError, StateWriteError
 from runner.files import read_regular, write_atomic, write_error
 from runner.loop.budget import SpecBudget
+from runner.loop.effort import Effort, Purpose, efforts_from, efforts_object, purpose_from
 from runner.loop.events import (
     Notice,
     RunEvent,
@@ -30,7 +32,7 @@ ESTIMATE_STEP_USD = 0.01
 """An estimate that grew by this, or by half, is worth another write."""
 
 _SCHEMA_VERSION = 1
-_MAX_BYTES = 64 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 _HINT = (
     "Set spent_usd in it to what was spent, or move it away: then counting begins again from zero."
 )
@@ -45,24 +47,37 @@ class Spend:
         sessions: how many agent sessions were started.
         open_usd: what is known of the session at work, or of one that was killed; None when
             every session ended.
+        efforts: what the sessions were for, as far as that was noted; it decides nothing.
+        open_purpose: what the session of `open_usd` is for.
     """
 
     settled_usd: float = 0.0
     sessions: int = 0
     open_usd: float | None = None
+    efforts: Mapping[Purpose, Effort] = field(default_factory=dict)
+    open_purpose: Purpose | None = None
 
     @property
     def total_usd(self) -> float:
         """Everything that is known to have been spent."""
         return self.settled_usd + (self.open_usd or 0.0)
 
-    def begun(self) -> "Spend":
+    def begun(self, purpose: Purpose) -> "Spend":
         """Return the account with a new session at work."""
-        return Spend(self.total_usd, self.sessions + 1, 0.0)
+        settled = self.ended(self.open_usd or 0.0)
+        efforts = settled.efforts_with(purpose, Effort(sessions=1))
+        return Spend(settled.settled_usd, self.sessions + 1, 0.0, efforts, purpose)
 
-    def ended(self, cost_usd: float) -> "Spend":
-        """Return the account when the session at work ended at this cost."""
-        return Spend(self.settled_usd + cost_usd, self.sessions)
+    def ended(self, cost_usd: float, seconds: float = 0.0) -> "Spend":
+        """Return the account when the session at work ended at this cost, after this time."""
+        efforts = self.efforts_with(self.open_purpose, Effort(cost_usd, seconds))
+        return Spend(self.settled_usd + cost_usd, self.sessions, efforts=efforts)
+
+    def efforts_with(self, purpose: Purpose | None, more: Effort) -> Mapping[Purpose, Effort]:
+        """Return the efforts with one that grew; they stay as they are without a purpose."""
+        if purpose is None:
+            return self.efforts
+        return {**self.efforts, purpose: self.efforts.get(purpose, Effort()) + more}
 
 
 class SpendBook:
@@ -102,6 +117,8 @@ class SpendBook:
             "spent_usd": spend.settled_usd,
             "sessions": spend.sessions,
             "open_session_usd": spend.open_usd,
+            "open_session": spend.open_purpose.as_object() if spend.open_purpose else None,
+            "efforts": efforts_object(spend.efforts),
             "updated_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         try:
@@ -120,6 +137,8 @@ class SpendBook:
             self._amount("spent_usd", document.get("spent_usd")),
             self._count("sessions", document.get("sessions")),
             None if still_open is None else self._amount("open_session_usd", still_open),
+            efforts_from(document.get("efforts")),
+            None if still_open is None else purpose_from(document.get("open_session")),
         )
 
     def _amount(self, name: str, value: object) -> float:
@@ -177,17 +196,18 @@ class Spending:
         """
         match event:
             case SessionStarted():
-                self._begin()
+                self._begin(Purpose.of(event))
             case SessionActivity(event=StreamUsage(estimated_usd=amount)):
                 self._estimate(amount)
             case SessionEnded():
-                self._try(self._spend.ended(event.result.cost_usd))
+                result = event.result
+                self._try(self._spend.ended(result.cost_usd, result.duration_seconds))
             case _:
                 pass
         self._sink(event)
 
-    def _begin(self) -> None:
-        spend = self._spend.begun()
+    def _begin(self, purpose: Purpose) -> None:
+        spend = self._spend.begun(purpose)
         if self._budgeted:
             self._book.save(spend)
             self._spend = spend

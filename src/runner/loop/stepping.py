@@ -33,6 +33,7 @@ from runner.loop.opening import (
     require_startable,
     resume,
 )
+from runner.loop.phases import phase_rows
 from runner.loop.plane import Plane, PlaneRefusedError
 from runner.loop.planning import planned
 from runner.loop.ports import Checkpoints, RunSink
@@ -337,4 +338,5 @@ def _told(view: Mapping[str, Any]) -> dict[str, Any]:
             for phase_id, gate in gates.items()
             if gate["verdict"] is not None
         ],
+        "phases": phase_rows(view),
     }

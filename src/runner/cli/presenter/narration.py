@@ -13,7 +13,8 @@ from runner.cli.durations import (
     plural,
 )
 from runner.cli.exit_codes import EXIT_CODES, FAILURE, SUCCESS
-from runner.cli.inert import inert
+from runner.cli.inert import cut, inert, inert_lines
+from runner.cli.phase_text import effort_text, standing
 from runner.cli.presenter.activity import retry_label, tool_label
 from runner.cli.presenter.lines import BLANK, Level, Line, Tone, line
 from runner.cli.result import verified_count
@@ -228,8 +229,10 @@ def _notice(event: Notice) -> list[Line]:
 def _run_ended(event: RunEnded, now: float) -> list[Line]:
     result = event.result
     termination = _termination(result)
-    advice = (_reset(result, now), inert(result.hint or "", _MESSAGE_LIMIT))
+    hint = (cut(text, _MESSAGE_LIMIT) for text in inert_lines(result.hint or ""))
+    advice = (_reset(result, now), *hint)
     return [
+        *_phases(event),
         line("", level=Level.FINAL),
         _overall(event),
         termination,
@@ -237,6 +240,23 @@ def _run_ended(event: RunEnded, now: float) -> list[Line]:
         # What to do about an error goes where the error went.
         *(line(f"  {text}", level=termination.level) for text in advice if text),
     ]
+
+
+def _phases(event: RunEnded) -> list[Line]:
+    """How the phases stand, and what they and their deliverables took over all runs."""
+    lines = [BLANK] if event.details.get("phases") else []
+    for row in event.details.get("phases") or ():
+        name = inert(row["phase_id"], _ID_LIMIT)
+        parts = [f"{row['tasks_completed']}/{row['tasks_total']} passed", *standing(row)]
+        lines.append(line(f"Phase {name}: {', '.join(parts)}"))
+        if effort := effort_text(row):
+            lines.append(line(f"  {effort}", Tone.FAINT))
+        if row["review_path"] and row["gate_status"] not in ("passed", "waived", None):
+            lines.append(line(f"  review: {inert(row['review_path'])}", Tone.FAINT))
+        for item in row["deliverables"]:
+            text = f"    {inert(item['id'], _ID_LIMIT)}: {effort_text(item)}"
+            lines.append(line(text, Tone.FAINT))
+    return lines
 
 
 def _overall(event: RunEnded) -> Line:

@@ -60,13 +60,7 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
         summary=review.summary,
         findings=[finding.as_tool_input() for finding in review.findings],
     )
-    context.sink(
-        Notice(
-            "info" if gate["gate_passed_preview"] else "warning",
-            f"Review of {step.phase_id}: {review.verdict} ({len(review.findings)} findings); "
-            f"under the {gate['gate_policy']} policy {_consequence(gate)}. {review.summary}",
-        )
-    )
+    context.sink(_told(step, review, gate))
     return success(
         review.summary,
         gate_attempt_id=gate["gate_attempt_id"],
@@ -74,7 +68,13 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
     )
 
 
-def _consequence(gate: Mapping[str, Any]) -> str:
-    if gate["gate_policy"] == GatePolicy.MANUAL:
-        return "a person decides"
-    return "it passes" if gate["gate_passed_preview"] else "it does not pass"
+def _told(step: Step, review: ReviewVerdict, gate: Mapping[str, Any]) -> Notice:
+    count, policy = len(review.findings), gate["gate_policy"]
+    findings = "1 finding" if count == 1 else f"{count} findings"
+    passes = gate["gate_passed_preview"]
+    if policy == GatePolicy.MANUAL:
+        effect = "under the manual policy a person decides"
+    else:
+        effect = f"under the {policy} policy it {'passes' if passes else 'does not pass'}"
+    said = f"Review of {step.phase_id}: {review.verdict} ({findings}); {effect}. {review.summary}"
+    return Notice("info" if passes else "warning", said)

@@ -1,0 +1,65 @@
+"""Commands that are pasted elsewhere still mean the project they are about."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.scenes import result
+from tests.loop.fakes import Recorder
+
+from runner.cli.placing import Placing, place_to_name, placed, placed_view
+from runner.loop.events import RunEnded, RunEvent
+
+RESUME = "runner session resume --session-id auto_1"
+PLACE = " --workspace ../app"
+
+
+def passed_on(event: RunEvent, place: str = PLACE) -> RunEvent:
+    sink = Recorder()
+    Placing(place, sink)(event)
+    (found,) = sink
+    return found
+
+
+def test_a_command_of_the_control_plane_names_the_place() -> None:
+    assert placed(RESUME, PLACE) == f"{RESUME} --workspace ../app"
+
+
+@pytest.mark.parametrize("text", ["runner run", "Then `runner run` goes on.", "runner sessions"])
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert placed(text, PLACE) == text
+
+
+def test_in_the_projects_folder_nothing_needs_naming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert place_to_name(tmp_path) == ""
+
+
+def test_from_elsewhere_the_project_is_named(tmp_path: Path) -> None:
+    assert place_to_name(tmp_path) == f" --workspace {tmp_path}"
+
+
+def test_the_advice_at_the_end_of_a_run_names_the_place() -> None:
+    end = passed_on(RunEnded(result(hint=f"Decide:\n  {RESUME}\nThen go on.")))
+    assert isinstance(end, RunEnded)
+    assert end.result.hint == f"Decide:\n  {RESUME}{PLACE}\nThen go on."
+
+
+def test_the_recommended_actions_name_the_place() -> None:
+    actions = [{"action": "resume", "command": RESUME}, {"action": "correct"}]
+    end = passed_on(RunEnded(result(), {"recommended_actions": actions}))
+    assert isinstance(end, RunEnded)
+    assert [action.get("command") for action in end.details["recommended_actions"]] == [
+        RESUME + PLACE,
+        None,
+    ]
+
+
+def test_a_run_in_its_own_folder_is_told_as_it_is() -> None:
+    event = RunEnded(result(hint=RESUME))
+    assert passed_on(event, "") is event
+
+
+def test_a_view_without_advice_stays_without() -> None:
+    assert placed_view({"status": "running"}, PLACE)["recommended_actions"] == []
