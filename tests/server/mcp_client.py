@@ -20,7 +20,7 @@ def command(workspace: Path) -> list[str]:
     return [sys.executable, "-m", "runner", "mcp", "--workspace", str(workspace)]
 
 
-def environment(workspace: Path) -> dict[str, str]:
+def environment(workspace: Path, **over: str) -> dict[str, str]:
     """Return an environment of its own: no settings, no secret of the user's."""
     kept = ("PATH", "LANG", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
     return {
@@ -29,13 +29,14 @@ def environment(workspace: Path) -> dict[str, str]:
         "XDG_STATE_HOME": str(workspace.parent / "state"),
         # Tests bring their own verdicts, which posture `unattended` takes from nobody.
         "AUTORUNNER_POSTURE": "supervised",
+        **over,
     }
 
 
-def parameters(workspace: Path) -> StdioServerParameters:
+def parameters(workspace: Path, **over: str) -> StdioServerParameters:
     program, *arguments = command(workspace)
     return StdioServerParameters(
-        command=program, args=arguments, env=environment(workspace), cwd=workspace
+        command=program, args=arguments, env=environment(workspace, **over), cwd=workspace
     )
 
 
@@ -101,11 +102,11 @@ def read_envelope(result: CallToolResult) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(workspace: Path) -> Iterator[McpClient]:
-    """Start a server as a process of its own and connect to it."""
+def serving(workspace: Path, **over: str) -> Iterator[McpClient]:
+    """Start a server as a process of its own and connect to it; `over` adds to its environment."""
     log = workspace.parent / "server.log"
     with start_blocking_portal() as portal, log.open("a", encoding="utf-8") as errors:
-        transport = stdio_client(parameters(workspace), errlog=errors)
+        transport = stdio_client(parameters(workspace, **over), errlog=errors)
         with portal.wrap_async_context_manager(Client(transport)) as client:
             yield McpClient(portal, client, workspace)
 
