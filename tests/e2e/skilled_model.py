@@ -14,6 +14,8 @@ from runner.replay.wire import Answer, blocks_of, stable_id, text_blocks, tool_r
 
 Json = dict[str, Any]
 
+_SUBMIT = "mcp__runner__submit_review"
+
 _SCRIPT = """
 [[session]]
 fallback = true
@@ -30,18 +32,20 @@ class SkilledModel(ScriptedModel):
     Args:
         skill: makes a generator that yields tool calls, is sent the text of their results, and
             returns what the model says at the end. It is run anew for every request.
+        verdict: what it finds where it is asked to review, by the server's own reviewer.
     """
 
-    def __init__(self, skill: Callable[[], Playing], project: Path) -> None:
+    def __init__(self, skill: Callable[[], Playing], project: Path, verdict: str = "pass") -> None:
         super().__init__(parse_script(_SCRIPT, name="skill"), project=project)
-        self.player = _SkilledPlayer(skill)
+        self.player = _SkilledPlayer(skill, verdict)
         self._player = self.player
 
 
 class _SkilledPlayer(Player):
-    def __init__(self, skill: Callable[[], Playing]) -> None:
+    def __init__(self, skill: Callable[[], Playing], verdict: str) -> None:
         super().__init__(parse_script(_SCRIPT, name="skill"))
         self._skill = skill
+        self._verdict = verdict
         self.prompts: list[str] = []
         self.results: list[str] = []
         self.tools: dict[str, Json] = {}
@@ -50,11 +54,23 @@ class _SkilledPlayer(Player):
         messages: Sequence[Json] = request["messages"]
         if not request.get("tools"):
             return _answer([{"type": "text", "text": "OK"}], messages)
-        self.tools = {tool["name"]: tool for tool in request["tools"]}
+        tools = {tool["name"]: tool for tool in request["tools"]}
+        if _SUBMIT in tools:
+            return _answer([self._review(messages)], messages)
+        self.tools = tools
         self.prompts = [text for item in messages for text in user_texts(item)]
         results = [_text(result) for item in messages for result in tool_results(item)]
         self.results = results
         return _answer([self._next(results)], messages)
+
+    def _review(self, messages: Sequence[Json]) -> Json:
+        if any(tool_results(item) for item in messages):
+            return {"type": "text", "text": "Reviewed."}
+        findings: list[Json] = []
+        if self._verdict != "pass":
+            findings.append({"severity": "high", "title": "Not it", "detail": "It does less."})
+        submitted = {"verdict": self._verdict, "summary": "Looked at.", "findings": findings}
+        return {"type": "tool_use", "id": "toolu_r", "name": _SUBMIT, "input": submitted}
 
     def _next(self, results: Sequence[str]) -> Json:
         playing = self._skill()

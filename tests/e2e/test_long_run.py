@@ -81,7 +81,8 @@ pytestmark.append(pytest.mark.timeout(1600 if STORM else 120))
 
 
 def test_every_session_passes_its_deliverable(held: Held) -> None:
-    assert (held.exit_reason, len(held.samples)) == ("all_passed", SESSIONS)
+    reviews = 1
+    assert (held.exit_reason, len(held.samples)) == ("all_passed", SESSIONS + reviews)
 
 
 def test_memory_grows_by_less_than_20_mib(held: Held) -> None:

@@ -25,8 +25,7 @@ ROOT = Path(__file__).parents[2]
 SKILL = ROOT / "skills" / "runner-implement"
 CHECK = "python3 A-001.py && python3 A-002.py"
 FILES = {name: f"print('hello from {name}')\n" for name in ("A-001", "A-002", "B-001")}
-# The model's reviewer brings a verdict along, which posture `unattended` takes from nobody.
-POSTURE = {"AUTORUNNER_POSTURE": "supervised"}
+POSTURE = {"AUTORUNNER_POSTURE": "unattended"}
 
 
 @dataclass
@@ -70,7 +69,7 @@ class Stage:
 
     def model(self, verdict: str = "pass") -> SkilledModel:
         implementer = Implementer(self.project, FILES, verdict)
-        return SkilledModel(implementer.play, self.project)
+        return SkilledModel(implementer.play, self.project, verdict)
 
     def session(self) -> dict[str, Any]:
         (file,) = (self.project / ".runner/autonomy/sessions").glob("*.json")
