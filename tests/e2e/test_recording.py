@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SPEC, Project, agent_environment, project
+from tests.e2e.harness import REVIEW_PASS, SPEC, Project, agent_environment, project
 
 from runner.replay import ScriptedModel, load_script
 from runner.replay.demo import demo_script, demo_spec_text
@@ -65,6 +65,10 @@ tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}
 [[session.turn]]
 text = "Done with {{task}}."
 """
+GATED = SCRIPT + REVIEW_PASS
+_SECONDS = re.compile(r'("(?:\w+_)?seconds": ?)[\d.e-]+')
+# Git's index and the seal of a session are made of times; a log is named after its own.
+_OF_ONE_RUN = frozenset({".git", "checkpoints", "sessions", "logs"})
 IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -91,11 +95,14 @@ class Replayed:
     def files(self) -> dict[str, str]:
         """Return what every file holds, without times, ids and the place where it stands."""
         return {
-            without_volatile(str(path.relative_to(self.project))): without_volatile(
-                path.read_text(errors="replace").replace(str(self.project), "PROJECT")
+            without_volatile(str(path.relative_to(self.project))): _SECONDS.sub(
+                r"\1<seconds>",
+                without_volatile(
+                    path.read_text(errors="replace").replace(str(self.project), "PROJECT")
+                ),
             )
             for path in sorted(self.project.rglob("*"))
-            if path.is_file() and ".git" not in path.parts
+            if path.is_file() and _OF_ONE_RUN.isdisjoint(path.parts)
         }
 
 
@@ -108,7 +115,7 @@ def _prepare(folder: Path) -> None:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     folder = tmp_path_factory.mktemp("recorded")
     path = folder / "run.toml"
-    with project(folder, SCRIPT) as ours:
+    with project(folder, GATED) as ours:
         _prepare(ours.path)
         ours.environment.update(IDENTITY, ANTHROPIC_API_KEY=CANARY)
         yield Recorded(path, ours, ours.run("--record", str(path)))
@@ -151,11 +158,11 @@ def test_a_recorded_run_ends_as_any_other_and_says_where_the_recording_is(
     recorded: Recorded,
 ) -> None:
     assert (recorded.done.returncode, recorded.ours.passed()) == (0, ["CLI-001"])
-    assert f"Recorded 2 agent sessions in {recorded.path}" in recorded.done.stderr
+    assert f"Recorded 3 agent sessions in {recorded.path}" in recorded.done.stderr
 
 
 def test_a_recording_has_what_the_model_said(recorded: Recorded) -> None:
-    planning, coding = load_script(recorded.path).session
+    planning, coding, _review = load_script(recorded.path).session
     assert (planning.instruction, coding.instruction, coding.task) == (
         "initializer",
         "coding",
