@@ -1,5 +1,10 @@
 """Posture `unattended` over MCP: the server has its own agent review, and nobody else may."""
 
+import os
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +39,42 @@ def test_a_supervisor_finishes_three_phases_in_three_rounds(tmp_path: Path) -> N
             client.clock = RealClock()
             task = partial(client.envelope, "task")
             assert supervisor.supervise(task, partial(_work, client)) == ("spec_complete", 3)
+
+
+SLOW = """
+[[session]]
+instruction = "review"
+repeat = true
+
+[[session.turn]]
+text = "Let me think."
+delay_ms = 100000
+"""
+
+
+def test_a_review_ends_with_the_server_that_has_it_made(tmp_path: Path) -> None:
+    with project(tmp_path, SLOW) as ours:
+        write_status(ours.path, {"p1": ["A-001"]})
+        over = ours.environment | {"AUTORUNNER_POSTURE": "unattended"}
+        with serving(ours.path, **over) as client:
+            client.clock = RealClock()
+            assert client.envelope("task", action="session", command="start")["success"]
+            gate = client.next(client.report(client.next()["next_step"]))["next_step"]
+            named = {"phase_id": gate["phase_id"], "step_id": gate["step_id"]}
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(client.call, "review", "gate", **named)
+                _until(lambda: bool(ours.model.requests))
+                for pid in ours.processes():
+                    if b"mcp" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                        os.kill(pid, signal.SIGTERM)
+                assert ours.wait_until_gone(20) == []
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_verdict_from_outside_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -38,10 +39,11 @@ def run_server(workspace: Path) -> int:
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
-    with exporting(os.environ, logging.getLogger(__name__).warning):
-        code = anyio.run(
-            serve, plane, Surface(plane, workspace, AgentReviewer(plane, workspace)), ends
-        )
+    with (
+        exporting(os.environ, logging.getLogger(__name__).warning),
+        closing(AgentReviewer(plane, workspace)) as reviewer,
+    ):
+        code = anyio.run(serve, plane, Surface(plane, workspace, reviewer), ends)
     _bound_the_end(code)
     return code
 

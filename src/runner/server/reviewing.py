@@ -23,11 +23,17 @@ _OPTIONS = ("session_id", "spec_id", "phase_id", "step_id", "review_path")
 
 
 class AgentReviewer:
-    """Has reviews made by `runner review gate`."""
+    """Has reviews made by `runner review gate`. To be closed when the server ends."""
 
     def __init__(self, plane: ControlPlane, workspace: Path) -> None:
         self._plane = plane
         self._workspace = workspace
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def close(self) -> None:
+        """Ask every review under way to end, with its agent: nobody is left to hear of it."""
+        for process in tuple(self._running):
+            process.send_signal(signal.SIGTERM)
 
     def __call__(self, params: Mapping[str, Any], seconds: float) -> Envelope:
         """Return the envelope of the review; nothing is started for one that is not due.
@@ -44,8 +50,11 @@ class AgentReviewer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=sys.stderr,
+            # A server that is killed can end nothing: then the review bounds itself.
+            env={**os.environ, "AUTORUNNER_SESSION_TIMEOUT": f"{seconds / 60:.3f}"},
             start_new_session=True,
         )
+        self._running.add(process)
         try:
             output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -53,6 +62,8 @@ class AgentReviewer:
             return _failed(
                 ErrorCode.TIMEOUT, f"The review took longer than {seconds:g} s and was ended."
             )
+        finally:
+            self._running.discard(process)
         return _envelope(output)
 
     def _command(self, params: Mapping[str, Any]) -> list[str]:
