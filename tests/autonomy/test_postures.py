@@ -115,6 +115,18 @@ def test_unattended_does_not_rebase_a_weaker_session(workspace: Path) -> None:
     assert "violations" in maintainer.details("session", "rebase")
 
 
+@pytest.mark.parametrize("command", ["next", "replay", "report"])
+def test_unattended_does_not_drive_on_a_weaker_session_that_never_rested(
+    workspace: Path, command: str
+) -> None:
+    person = Caller(workspace, "supervised")
+    person.start(gates_required=False)
+    step = person.next()["next_step"]
+    params = {"last_step_result": person.report(step)} if command == "report" else {}
+    caller = Caller(workspace, "unattended")
+    assert "violations" in caller.details("step", command, **params)
+
+
 def test_unattended_takes_up_a_session_that_is_as_strong(workspace: Path) -> None:
     person = Caller(workspace, "supervised")
     person.start(max_consecutive_errors=3)

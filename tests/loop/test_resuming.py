@@ -87,7 +87,7 @@ async def test_a_run_killed_over_and_over_ends_like_one_that_was_not(tmp_path: P
     whole = Story(tmp_path / "whole")
     await whole.execute()
     deaths = 0
-    while deaths < 200 and await _run_to_death(tmp_path / "killed", 4 + deaths % 7):
+    while deaths < 200 and await _run_to_death(tmp_path / "killed", 4 + deaths % 5):
         deaths += 1
     again = Story(tmp_path / "killed")
     assert deaths < 200
@@ -315,9 +315,10 @@ async def test_a_session_that_still_runs_is_not_driven_on_where_it_is_too_weak(
 ) -> None:
     await _stopped(tmp_path)
     again = Bench(tmp_path)
-    again.mortal.refusals["session", "resume"] = {
-        "error_code": "AUTHORIZATION",
-        "loop_signal": "blocked_runtime",
-    }
+    for command in ("next", "replay"):
+        again.mortal.refusals["step", command] = {
+            "error_code": "AUTHORIZATION",
+            "loop_signal": "blocked_runtime",
+        }
     result = await again.execute()
     assert (result.exit_reason, again.instructions()) == (ExitReason.BLOCKED_RUNTIME, [])

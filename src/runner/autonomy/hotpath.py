@@ -1,5 +1,7 @@
 """next, report, replay and heartbeat (seed 000 «session-step»)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +28,7 @@ class HotPath:
         """Record the report, if there is one, and issue the next step."""
         report = params.last_step_result
         step_id = report.step_id if report is not None else None
-        with self._core.hold(params, step_id=step_id) as held:
+        with self._driven(params, step_id) as held:
             if is_repeated(held.state, report, self._core.clock()):
                 stored = repeated_answer(held.state, "next")
                 if stored is not None:
@@ -40,7 +42,7 @@ class HotPath:
     def report(self, params: ReportParams) -> Answer:
         """Record the report and leave the next step to `next`."""
         report = params.last_step_result
-        with self._core.hold(params, step_id=report.step_id) as held:
+        with self._driven(params, report.step_id) as held:
             if is_repeated(held.state, report, self._core.clock()):
                 stored = repeated_answer(held.state, "report")
                 if stored is not None:
@@ -53,7 +55,7 @@ class HotPath:
 
     def replay(self, params: SessionParams) -> Answer:
         """Give the last answer again, unchanged."""
-        with self._core.hold(params) as held:
+        with self._driven(params) as held:
             if held.state.last_response is None:
                 raise RefusedError(
                     ErrorCode.INVALID_STATE_TRANSITION,
@@ -73,6 +75,18 @@ class HotPath:
             transition = beat(held.state, sign, self._core.env())
             self._core.commit(held, transition)
             return self._answer(held, transition.data)
+
+    @contextmanager
+    def _driven(self, params: SessionParams, step_id: str | None = None) -> Iterator[Held]:
+        """Hold the session to drive it on, which the caller's posture must allow.
+
+        Its strength is asked about at a start and a resume; but one that never rested was perhaps
+        started under a posture that is content with less.
+        """
+        with self._core.hold(params, step_id=step_id) as held:
+            if not held.state.status.is_terminal:
+                self._core.policy.check_session(held.state)
+            yield held
 
     def _advance(self, state: SessionState, report: StepReport | None) -> Transition:
         """Decide; when a phase is left, decide again on a spec that was read for it."""

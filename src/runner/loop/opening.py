@@ -49,9 +49,7 @@ async def open_session(plane: Plane, spec_id: str, options: Mapping[str, Any]) -
             return await _with_step(plane, view, memory=None)
     if _needs_person(view):
         return Opened(view["session_id"], dict(view), view)
-    if view.get("effective_status", view["status"]) == SessionStatus.RUNNING:
-        await _require_allowed(plane, view["session_id"])
-    else:
+    if view.get("effective_status", view["status"]) != SessionStatus.RUNNING:
         force = {"force": True} if view["status"] == SessionStatus.FAILED else {}
         view = await plane.ask("session", "resume", session_id=view["session_id"], **force)
     return await _with_step(plane, view, memory=resumption_text(view.get("resume_context")))
@@ -116,22 +114,6 @@ async def renew(plane: Plane, session_id: str) -> dict[str, Any]:
             "session", "pause", session_id=session_id, reason="the proof of the step has expired"
         )
     return await resume(plane, session_id)
-
-
-async def _require_allowed(plane: Plane, session_id: str) -> None:
-    """Find out whether the posture lets a session go on that never rested.
-
-    Its strength is asked about when it is resumed; one that was killed, or ended at a limit, still
-    runs, and would be driven on under a posture that it is too weak for.
-
-    Raises:
-        PlaneRefusedError: it does not.
-    """
-    try:
-        await plane.ask("session", "resume", session_id=session_id)
-    except PlaneRefusedError as refusal:
-        if refusal.code == ErrorCode.AUTHORIZATION:
-            raise
 
 
 async def _start(plane: Plane, spec_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
