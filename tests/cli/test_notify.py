@@ -1,6 +1,7 @@
 """`[notify]`: who is told how a run goes, and that nothing of it can fail the run."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runner.cli import notify
 from runner.cli.notify import Notifier
 from runner.config.runner_file import Notify
 from runner.deliverables.model import Counts
@@ -121,6 +123,44 @@ def test_what_can_not_be_delivered_is_a_warning_without_the_address(hook: Hook) 
     assert "secret-path" not in warning
 
 
+class Babbler(threading.Thread):
+    """Answers a connection with what is no HTTP, or not at all."""
+
+    def __init__(self, answer: bytes | None) -> None:
+        super().__init__(daemon=True)
+        self._answer = answer
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}/secret-path"
+
+    def run(self) -> None:
+        kept = []
+        while True:
+            connection, _ = self._listening.accept()
+            connection.recv(65536)
+            if self._answer is None:
+                kept.append(connection)
+            else:
+                connection.sendall(self._answer)
+                connection.close()
+
+
+def test_an_answer_that_is_no_http_is_a_warning_without_the_address() -> None:
+    babbler = Babbler(b"what?\r\n\r\n")
+    babbler.start()
+    (warning,) = tell(Notify(webhook=babbler.url), ended())
+    assert "secret-path" not in warning
+
+
+def test_the_end_does_not_wait_for_a_hook_that_never_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(notify, "LAST_SECONDS", 0.05)
+    babbler = Babbler(None)
+    babbler.start()
+    (warning,) = tell(Notify(webhook=babbler.url), ended())
+    assert "too long" in warning
+
+
 def test_a_command_gets_the_payload_and_the_event(tmp_path: Path) -> None:
     out = tmp_path / "out"
     script = f'{{ echo "$AUTORUNNER_EVENT"; cat; }} > {out}'
@@ -129,7 +169,9 @@ def test_a_command_gets_the_payload_and_the_event(tmp_path: Path) -> None:
     assert (event, json.loads(body)["exit_reason"]) == ("paused", "paused")
 
 
-@pytest.mark.parametrize("command", [("sh", "-c", "exit 3"), ("/does/not/exist",)])
+@pytest.mark.parametrize(
+    "command", [("sh", "-c", "exit 3"), ("/does/not/exist",), ("sh", "-c", "a\0b")]
+)
 def test_a_command_that_fails_is_a_warning(command: tuple[str, ...]) -> None:
     assert len(tell(Notify(command=command), ended())) == 1
 

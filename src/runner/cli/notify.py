@@ -1,7 +1,8 @@
 """Tell somebody how a run goes: `[notify]` in runner.toml, by a command and/or a webhook.
 
-A notification never fails or delays a run: it is sent beside it, within a time limit, tried a
-few times, and what is lost is a warning at the end.
+A notification never fails a run or stands in its way: it is sent beside it and tried a few
+times. Only the end of the command waits for what is still under way, for some seconds; what is
+lost is a warning.
 """
 
 import json
@@ -12,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPException
 from typing import Any, Self
 
 from runner import __version__
@@ -22,7 +24,9 @@ from runner.loop.ports import RunSink
 
 TRIES = 3
 SECONDS = 10.0
-"""For one try; the whole of it is over after about half a minute."""
+"""For one try."""
+LAST_SECONDS = 15.0
+"""For all that is still under way when the command ends."""
 
 _PAUSES = (2.0, 4.0)
 _EVENT_OF: Mapping[ExitReason, str] = {
@@ -69,7 +73,7 @@ class Notifier:
         self._warn = warn
         self._sleep = sleep
         self._waits_for: float | None = None
-        self._sending: list[threading.Thread] = []
+        self._sending: dict[threading.Thread, str] = {}
 
     def __call__(self, event: RunEvent) -> None:
         """Take an event of the run."""
@@ -85,18 +89,21 @@ class Notifier:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for thread in self._sending:
-            thread.join()
+        end = time.monotonic() + LAST_SECONDS
+        for thread, what in self._sending.items():
+            thread.join(max(end - time.monotonic(), 0.0))
+            if thread.is_alive():
+                self._lost(what, "it took too long.")
 
     def _notify(self, name: str, payload: Mapping[str, Any]) -> None:
         if name not in self._wishes.on:
             return
         body = json.dumps(payload, ensure_ascii=False).encode("utf-8")
         for target in self._targets(name, body):
-            # A daemon: a second Ctrl-C does not have to wait for somebody's web server.
+            # A daemon: the end of the command does not wait for ever for somebody's web server.
             thread = threading.Thread(target=self._deliver, args=target, daemon=True)
+            self._sending[thread] = target[0]
             thread.start()
-            self._sending.append(thread)
 
     def _targets(self, name: str, body: bytes) -> list[tuple[str, Callable[[], None]]]:
         targets: list[tuple[str, Callable[[], None]]] = []
@@ -118,7 +125,11 @@ class Notifier:
                 return
             if number < len(_PAUSES):
                 self._sleep(_PAUSES[number])
-        self._warn(f"A notification was not delivered to {what}: {problem}")
+        self._lost(what, problem)
+
+    def _lost(self, what: str, problem: str) -> None:
+        advice = "See [notify] in .runner/runner.toml."
+        self._warn(f"A notification was not delivered to {what}: {problem} {advice}")
 
 
 def _address(webhook: str) -> str:
@@ -146,8 +157,8 @@ def run_command(command: Sequence[str], event: str, body: bytes) -> None:
             timeout=SECONDS,
             check=False,
         )
-    except OSError as error:
-        raise NotSentError(f"{error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        raise NotSentError(f"{getattr(error, 'strerror', None) or error}.") from error
     except subprocess.TimeoutExpired as error:
         raise NotSentError(f"it took longer than {SECONDS:g} s.") from error
     if done.returncode != 0:
@@ -176,6 +187,6 @@ def post(url: str, event: str, body: bytes) -> None:
             pass
     except urllib.error.HTTPError as error:
         raise NotSentError(f"it answered {error.code}.") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise NotSentError(f"{reason}.") from error
