@@ -2,9 +2,11 @@
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 from tests.images.bases import ensure_bases, missing_tools, run
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +64,14 @@ def workspace(tmp_path: Path) -> Path:
     os.chown(folder, 4242, 4242)
     tmp_path.chmod(0o755)
     return folder
+
+
+@pytest.fixture
+def volume() -> Iterator[str]:
+    name = f"runner-test-{os.getpid()}"
+    run("podman", "volume", "create", name)
+    yield name
+    run("podman", "volume", "rm", "--force", name)
 
 
 def inside(
@@ -122,6 +132,23 @@ def test_a_run_is_refused_where_the_container_forbids_the_sandbox(
     )
     assert done.returncode == 2
     assert "--security-opt seccomp=unconfined" in done.stderr
+
+
+def test_a_second_container_reads_the_state_that_the_first_one_sealed(
+    image: str, workspace: Path, volume: str
+) -> None:
+    compose = YAML(typ="safe").load(ROOT / "docker/compose.yml")
+    service = compose["services"]["runner"]
+    options = (
+        f"--volume={volume}:/home/runner/.local/state/runner",
+        *(f"--cap-drop={name}" for name in service["cap_drop"]),
+        *(f"--cap-add={name}" for name in service["cap_add"]),
+    )
+    key = "~/.local/state/runner/key"
+    write = f"umask 077 && chmod 700 ~/.local/state/runner && echo sealed > {key}"
+    first = inside(image, workspace, "sh", "-c", write, options=options)
+    second = inside(image, workspace, "sh", "-c", f"cat {key}", options=options)
+    assert (first.returncode, second.stdout) == (0, "sealed\n"), first.stderr + second.stderr
 
 
 def test_a_signal_to_the_container_ends_it(image: str, workspace: Path) -> None:
