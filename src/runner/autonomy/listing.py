@@ -82,7 +82,11 @@ class Listing:
         try:
             page = self._core.store.journal(session_id).page(params.limit, end)
         except OSError as error:
-            raise StateError(f"The journal can't be read: {error.strerror}.") from error
+            raise RefusedError(
+                ErrorCode.STATE_UNWRITABLE,
+                f"The journal can't be read: {error.strerror}.",
+                hint="Check the owner and permissions of .runner/autonomy/journal.",
+            ) from error
         if not page.entries and not self._core.store.files.exists(session_id):
             raise RefusedError(ErrorCode.SESSION_NOT_FOUND, "There is no such session.")
         cursor = None
