@@ -31,7 +31,7 @@ from runner.replay.demo import demo_script, demo_spec_text
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
-BUILT_IN = ["Bash", "Read", "Write", "Edit"]
+BUILT_IN = ["Bash", "Read", "Write", "Edit", "Glob", "Grep"]
 MARKER = PromptMarker(Instruction.CODING, 1, task="T-1")
 SCRIPT = """
 [[session]]
@@ -90,6 +90,7 @@ class Tools:
 
     created: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
+    verdicts: list[str] = field(default_factory=list)
 
     def server(self) -> Any:
         @tool("create", "Create deliverables", {"deliverables": list})
@@ -102,7 +103,12 @@ class Tools:
             self.passed.append(given["deliverableId"])
             return {"content": [{"type": "text", "text": "set"}]}
 
-        return create_sdk_mcp_server("runner", tools=[create, set_status])
+        @tool("submit_review", "Submit a review", {"verdict": str, "findings": list})
+        async def submit_review(given: dict[str, Any]) -> dict[str, Any]:
+            self.verdicts.append(given["verdict"])
+            return {"content": [{"type": "text", "text": "submitted"}]}
+
+        return create_sdk_mcp_server("runner", tools=[create, set_status, submit_review])
 
 
 @asynccontextmanager
@@ -244,11 +250,12 @@ async def test_the_demo_builds_a_program_that_works(project: Path) -> None:
     with ScriptedModel(demo_script(), project=project) as model:
         for iteration, session in enumerate(demo_script().session, start=1):
             assert session.instruction is not None
-            marker = PromptMarker(session.instruction, iteration, task=session.task)
+            marker = PromptMarker(session.instruction, iteration, session.phase, session.task)
             async with _agent(model, project, tools) as client:
                 await _say(client, marker)
     assert model.divergences == []
     assert tools.created == tools.passed == ["MEASURE-001", "MEASURE-002", "MEASURE-003"]
+    assert tools.verdicts == ["pass", "pass"]
     assert _git(project, "status", "--porcelain") == ""
     assert len(_git(project, "log", "--oneline").splitlines()) == 4
     marathon = _output(project, "python3", "-m", "measure", "26.2", "mi", "km")
