@@ -7,7 +7,7 @@ import pytest
 from runner.agent.tools import BUILT_IN_TOOLS, TOOLS_BY_INSTRUCTION
 from runner.config import catalogue
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
-from runner.config.run_options import resolve_project
+from runner.config.project import resolve_project
 from runner.errors import PrerequisiteError
 from runner.marker import Instruction
 from runner.security import judge_command

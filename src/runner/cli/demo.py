@@ -12,8 +12,9 @@ import typer
 from runner.cli.help_text import help_text
 from runner.cli.options import takes
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
+from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
-from runner.config.run_options import SPEC_NAME, RunOptions
+from runner.config.run_options import RunOptions
 from runner.errors import PrerequisiteError
 
 DemoDir = Annotated[

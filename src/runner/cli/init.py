@@ -9,8 +9,8 @@ from runner.cli.help_text import help_text
 from runner.cli.inert import inert
 from runner.cli.options import takes
 from runner.config.catalogue import PROJECT_DIR
+from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
-from runner.config.run_options import SPEC_NAME
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import StateWriteError
 from runner.files import write_error

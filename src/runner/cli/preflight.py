@@ -15,8 +15,8 @@ from runner.config.agent_file import load_agent_file
 from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.feature_flags import resolve_flags
 from runner.config.instructions import instruction_text
+from runner.config.project import require_spec
 from runner.config.resolve import Chosen
-from runner.config.run_options import require_spec
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError

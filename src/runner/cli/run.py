@@ -10,8 +10,9 @@ from runner.cli.options import takes
 from runner.cli.variables import unread
 from runner.config.catalogue import RECORD, REPLAY, RUN_OPTIONS
 from runner.config.environment import unknown_variables
+from runner.config.project import require_spec
 from runner.config.resolve import Chosen
-from runner.config.run_options import RunOptions, require_spec
+from runner.config.run_options import RunOptions
 
 HELP = help_text(
     "Implement the spec: plan it, then work until every deliverable passes.",

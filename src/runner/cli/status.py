@@ -15,8 +15,8 @@ from runner.cli.placing import place_to_name, placed_view
 from runner.cli.presenter.output import Output
 from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.config.catalogue import PROJECT_DIR
+from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
-from runner.config.run_options import SPEC_NAME
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.loop.phases import phase_rows, told_in_full

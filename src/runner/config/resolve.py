@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.option import Option
-from runner.config.run_options import resolve_project
+from runner.config.project import resolve_project
 from runner.config.runner_file import RUNNER_FILE, RunnerFile, load_runner_file
 from runner.errors import ConfigError
 

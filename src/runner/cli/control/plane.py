@@ -9,7 +9,7 @@ from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.listing import Listing
 from runner.autonomy.service import ControlPlane
 from runner.cli.presenter.output import Output
-from runner.config.run_options import resolve_project
+from runner.config.project import resolve_project
 from runner.errors import PrerequisiteError, StateError, UsageError
 
 
