@@ -39,7 +39,7 @@ MEANINGS: Mapping[ErrorCode, str] = {
     ErrorCode.GATE_AUDIT_FAILURE: "a gate's record and its evidence contradict each other",
     ErrorCode.REQUIRED_GATE_UNSATISFIED: "a required gate was to be passed over",
     ErrorCode.RATE_LIMITED: "too many refusals within a minute",
-    ErrorCode.REVIEW_UNAVAILABLE: "an agent was to review a phase, and submitted nothing",
+    ErrorCode.REVIEW_UNAVAILABLE: "an agent was to review a phase, and could not or submitted nothing",
     ErrorCode.STATE_UNWRITABLE: "the disk or its permissions do not let the state be written",
     ErrorCode.INTERNAL: "a bug",
 }  # fmt: skip
