@@ -29,7 +29,7 @@ def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope"
 
 
 def _unavailable(error: RunnerError) -> "Envelope":
-    """Say that no agent can be set to work here: another run is at it, a sandbox is missing, …"""
+    """Say that no agent can be set to work here, for a sandbox or another run, for example."""
     from runner.autonomy.codes import ErrorCode, RefusedError  # noqa: PLC0415 - pydantic is slow
     from runner.autonomy.envelope import failure  # noqa: PLC0415
     from runner.autonomy.service import new_ulid  # noqa: PLC0415
