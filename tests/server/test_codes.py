@@ -4,22 +4,19 @@ import json
 import shlex
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock
 from tests.autonomy.plane import Client as PlaneClient
-from tests.autonomy.plane import Clock, statuses, write_status
+from tests.autonomy.plane import statuses, write_status
 from tests.cli.control.kit import Cli
 from tests.server.conftest import PHASES
-from tests.server.mcp_client import McpClient, serving
+from tests.server.mcp_client import McpClient, in_the_past, serving
 
 from runner.autonomy.codes import CODES, ErrorCode
-from runner.autonomy.service import ControlPlane
 from runner.autonomy.signals import ERROR_ROWS
-from runner.autonomy.store.layout import user_state_directory
 
 Envelope = dict[str, Any]
 Scene = Callable[[McpClient], Envelope]
@@ -47,16 +44,6 @@ def _session(client: McpClient, command: str, **params: Any) -> Envelope:
 
 def _report(client: McpClient, report: dict[str, Any]) -> Envelope:
     return client.call("step", "next", last_step_result=report)
-
-
-def _earlier(client: McpClient, **span: float) -> PlaneClient:
-    """Return a caller of the same workspace whose clock is slow by that much."""
-    clock = Clock()
-    clock.now = datetime.now(UTC) - timedelta(**span)
-    keys = client.workspace.parent / "state" / user_state_directory().name
-    earlier = PlaneClient(client.workspace, clock)
-    earlier.plane = ControlPlane(client.workspace, clock=clock, key_directory=keys)
-    return earlier
 
 
 def _first(client: PlaneClient, **options: Any) -> dict[str, Any]:
@@ -98,7 +85,7 @@ def _step_proof_conflict(client: McpClient) -> Envelope:
 
 
 def _step_proof_expired(client: McpClient) -> Envelope:
-    earlier = _earlier(client, minutes=20)
+    earlier = in_the_past(client, minutes=20)
     patient = {"heartbeat_grace_minutes": 60, "heartbeat_stale_minutes": 60}
     return _report(client, earlier.report(_first(earlier, **patient)))
 
@@ -245,7 +232,7 @@ def _unwritable(client: McpClient) -> Envelope:
 
 
 def _late_heartbeat(client: McpClient) -> Envelope:
-    _earlier(client, minutes=30).start()
+    in_the_past(client, minutes=30).start()
     return client.call("step", "heartbeat", context_usage_pct=1)
 
 
@@ -365,7 +352,7 @@ def test_who_asks_too_often_is_told_how_long_to_wait(bounded: McpClient) -> None
 def test_a_silent_caller_finds_the_session_paused_and_the_trigger_named(
     client: McpClient,
 ) -> None:
-    earlier = _earlier(client, minutes=30)
+    earlier = in_the_past(client, minutes=30)
     step = _first(earlier, step_proof_ttl_minutes=60)
     earlier.ok("step", "heartbeat", context_usage_pct=1)
     data = client.next(client.report(step))
