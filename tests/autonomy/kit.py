@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from runner.autonomy.codes import RefusedError
 from runner.autonomy.engine.gates import mint_evidence
 from runner.autonomy.engine.lifecycle import (
     Heartbeat,
@@ -215,8 +216,11 @@ class Caller:
     def end(self) -> None:
         self.apply(end_session(self.state, self.env))
 
-    def heartbeat(self, percent: int = 10, **fields: int) -> None:
-        self.apply(beat(self.state, Heartbeat(percent, **fields), self.env))
+    def heartbeat(self, percent: int = 10, **fields: int) -> RefusedError | None:
+        """Give a sign of life; return what it is refused with, None when it counts."""
+        transition = beat(self.state, Heartbeat(percent, **fields), self.env)
+        self.apply(transition)
+        return transition.refusal
 
     def titles(self) -> list[str]:
         return [entry.title for entry in self.journal]

@@ -111,12 +111,29 @@ def test_a_clock_that_was_set_back_does_not_lock_out(workspace: Path) -> None:
     assert Caller(workspace, "unattended").refused("session", "end") == "AUTHORIZATION"
 
 
-def test_wrong_evidence_again_blocks_the_loop(client: Client) -> None:
-    client.start()
-    step = client.next()["next_step"]
-    while step["type"] != "run_fidelity_gate":
-        step = client.next(client.report(step))["next_step"]
+def _signals_of_forgery(client: Client, *named: str | None) -> list[str | None]:
+    """Report forged evidence once for each name of the session, and return the signals."""
+    step = client.at_gate()
     forged = client.report(step) | {"gate_evidence_token": "gev_forged"}
-    answers = [client.call("step", "next", last_step_result=forged) for _ in range(2)]
-    signals = [answer["data"]["loop_signal"] for answer in answers]
-    assert signals == [None, "blocked_runtime"]
+    answers = [
+        client.call("step", "next", session_id=name, last_step_result=forged) for name in named
+    ]
+    return [answer["data"]["loop_signal"] for answer in answers]
+
+
+def test_wrong_evidence_again_blocks_the_loop(client: Client) -> None:
+    assert _signals_of_forgery(client, None, None) == [None, "blocked_runtime"]
+
+
+def test_naming_the_session_does_not_make_wrong_evidence_new(client: Client) -> None:
+    assert _signals_of_forgery(client, None) == [None]
+    report = client.report(client.ok("step", "replay")["next_step"])
+    forged = report | {"gate_evidence_token": "gev_forged"}
+    data = client.call("step", "next", session_id=client.session_id, last_step_result=forged)
+    assert data["data"]["loop_signal"] == "blocked_runtime"
+
+
+def test_wrong_evidence_in_an_earlier_session_is_not_held_against_this_one(client: Client) -> None:
+    assert _signals_of_forgery(client, None) == [None]
+    client.ok("session", "end")
+    assert _signals_of_forgery(client, None) == [None]

@@ -354,3 +354,35 @@ def test_another_spec_in_the_same_place_fails_the_session(client: Client) -> Non
     path.write_text(text, encoding="utf-8")
     data = client.next()
     assert (data["failure_reason"], data["next_step"]) == ("spec_not_found", None)
+
+
+def test_a_late_heartbeat_is_refused_when_its_pause_is_written(client: Client) -> None:
+    client.start()
+    client.clock.wait(minutes=6)
+    envelope = client.call("step", "heartbeat", context_usage_pct=1)
+    data = envelope["data"]
+    assert (data["error_code"], data["loop_signal"]) == (
+        "HEARTBEAT_STALE",
+        "paused_needs_attention",
+    )
+    assert client.state()["status"] == "paused"
+    assert client.state()["state_version"] == data["details"]["state_version"]
+
+
+def test_what_a_refused_heartbeat_recommends_sets_the_session_going(client: Client) -> None:
+    client.start()
+    client.clock.wait(minutes=6)
+    envelope = client.call("step", "heartbeat", context_usage_pct=1)
+    (action,) = envelope["data"]["recommended_actions"]
+    assert action["command"] == f"runner session resume --session-id {client.session_id}"
+    client.ok("session", "resume")
+    assert client.ok("step", "heartbeat", context_usage_pct=1)["status"] == "running"
+
+
+def test_a_protected_change_after_the_silence_counts_as_the_report_does(client: Client) -> None:
+    client.start()
+    step = client.next()["next_step"]
+    client.clock.wait(minutes=6)
+    proof = step["step_proof_token"]
+    client.ok("task", "complete", task_id=step["task_id"], autonomy_step_proof=proof)
+    assert client.next(client.report(step))["pause_reason"] == "heartbeat_stale"

@@ -120,6 +120,20 @@ def test_staleness_that_stops_a_next_is_counted(tmp_path: Path, seen: list[Measu
     assert {Metric.HEARTBEAT_STALE, Metric.STALE_DETECTED} <= set(names(seen))
 
 
+def test_staleness_that_refuses_a_heartbeat_is_counted_once(
+    tmp_path: Path, seen: list[Measurement]
+) -> None:
+    workspace = tmp_path / "project"
+    write_status(workspace, {"p1": ["A-1"]})
+    clock = Clock()
+    client = Client(workspace, clock)
+    client.start()
+    clock.wait(hours=3)
+    for _ in range(2):
+        assert client.refused("step", "heartbeat", context_usage_pct=1) == "HEARTBEAT_STALE"
+    assert names(seen).count(Metric.HEARTBEAT_STALE) == 1
+
+
 def test_a_changed_structure_is_counted(client: Client, seen: list[Measurement]) -> None:
     client.start()
     write_status(client.workspace, {"p1": ["A-1", "A-2", "A-3"]})

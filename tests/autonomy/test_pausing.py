@@ -97,7 +97,54 @@ def test_a_late_heartbeat_pauses_instead_of_counting() -> None:
     caller.heartbeat()
     assert caller.state.pause_reason == "heartbeat_stale"
     assert caller.state.context.last_heartbeat_at is None
+
+
+def test_a_late_heartbeat_is_refused_and_told_what_became_of_the_session() -> None:
+    caller = _caller()
+    caller.wait(minutes=6)
+    refusal = caller.heartbeat()
+    assert refusal is not None
+    assert refusal.code == "HEARTBEAT_STALE"
+    assert refusal.details["pause_trigger"] == "HEARTBEAT_STALE"
+    assert refusal.details["state_version"] == caller.state.state_version
+
+
+def test_the_next_late_heartbeat_is_refused_too_and_changes_nothing() -> None:
+    caller = _caller()
+    caller.wait(minutes=6)
+    caller.heartbeat()
+    before = caller.state
+    refusal = caller.heartbeat()
+    assert refusal is not None
+    assert refusal.code == "HEARTBEAT_STALE"
+    assert caller.state == before
+
+
+def test_after_a_resume_heartbeats_count_again() -> None:
+    caller = _caller()
+    caller.wait(minutes=6)
+    caller.heartbeat()
+    caller.resume()
+    assert caller.heartbeat(12) is None
+    assert caller.state.context.context_usage_pct == 12
+
+
+def test_who_asks_for_work_after_the_pause_is_told_its_trigger_too() -> None:
+    caller = _caller()
+    caller.wait(minutes=6)
+    caller.heartbeat()
+    assert caller.next() is None
     assert caller.data["details"]["pause_trigger"] == "HEARTBEAT_STALE"
+
+
+def test_a_report_after_the_silence_counts_and_the_pause_stays() -> None:
+    caller = _caller()
+    caller.next()
+    caller.wait(minutes=6)
+    caller.heartbeat()
+    caller.next(caller.report())
+    assert caller.state.completed_task_ids == ("A",)
+    assert caller.state.pause_reason == "heartbeat_stale"
 
 
 def test_a_step_reported_too_late_counts_and_pauses() -> None:
@@ -113,7 +160,7 @@ def test_a_heartbeat_notices_a_stale_step() -> None:
     caller = _caller(limits={"step_stale_minutes": 1, "heartbeat_grace_minutes": 30})
     caller.next()
     caller.wait(minutes=1, seconds=1)
-    caller.heartbeat()
+    assert caller.heartbeat() is None
     assert caller.state.pause_reason == "step_stale"
 
 

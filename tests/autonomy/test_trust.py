@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.autonomy.kit import KEY, START
 
 from runner.autonomy.store.anchors import Anchor, Anchors
-from runner.autonomy.store.keyring import KeyRing
+from runner.autonomy.store.keyring import LIFETIME, KeyRing
 from runner.autonomy.store.sealing import Sealer
 from runner.errors import StateCorruptError, StateError
 
@@ -127,6 +127,26 @@ def test_rotation_retires_the_key_and_keeps_it_for_what_it_signed(tmp_path: Path
     assert retired is not None
     assert retired.signs_at(START + timedelta(hours=1))
     assert not retired.signs_at(START + timedelta(hours=2))
+
+
+def test_a_key_signs_for_a_month_and_then_its_successor_does(tmp_path: Path) -> None:
+    ring = KeyRing(tmp_path)
+    old = ring.current(START)
+    assert ring.current(START + LIFETIME - timedelta(seconds=1)) == old
+    new = ring.current(START + LIFETIME)
+    assert new != old
+    assert ring.current(START + LIFETIME) == new
+    retired = ring.find(old.id)
+    assert retired is not None
+    assert retired.signs_at(START)
+
+
+def test_many_who_find_a_key_too_old_make_one_successor(tmp_path: Path) -> None:
+    KeyRing(tmp_path).current(START)
+    later = START + LIFETIME
+    with ThreadPoolExecutor() as pool:
+        keys = set(pool.map(lambda _: KeyRing(tmp_path).current(later).id, range(16)))
+    assert len(keys) == 1
 
 
 def test_a_key_that_can_verify_nothing_any_more_is_forgotten(tmp_path: Path) -> None:

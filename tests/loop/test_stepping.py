@@ -336,6 +336,26 @@ async def test_heartbeats_carry_what_the_running_agent_measures(tmp_path: Path) 
     assert bench.seen == 40
 
 
+@pytest.mark.parametrize("beat_seconds", [0.01, 30.0])
+async def test_a_machine_that_was_suspended_while_an_agent_worked_goes_on(
+    tmp_path: Path, beat_seconds: float
+) -> None:
+    class Suspended(Bench):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            if marker.task == "D-001" and not self.ahead_of_clock:
+                self.ahead_of_clock = 3 * 3600.0
+                await anyio.sleep(0.2)  # where beats are frequent, the late ones are refused now
+            return await super().work(session, marker)
+
+    bench = Suspended(tmp_path, beat_seconds=beat_seconds)
+    bench.plan.put(deliverable(1), deliverable(2))
+    result = await bench.execute()
+    assert result.exit_reason is ExitReason.ALL_PASSED
+    events = bench.ask("session", "events", session_id=bench.details["session_id"], limit=50)
+    reasons = [event["data"].get("pause_reason") for event in events["events"]]
+    assert "heartbeat_stale" in reasons
+
+
 async def test_an_agent_that_fills_its_context_is_followed_by_a_fresh_one(tmp_path: Path) -> None:
     class Full(Bench):
         async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
 from tests.autonomy.plane import Client as PlaneClient
+from tests.autonomy.plane import Clock
+
+from runner.autonomy.service import ControlPlane
+from runner.autonomy.store.layout import user_state_directory
 
 
 def command(workspace: Path) -> list[str]:
@@ -109,6 +114,16 @@ def serving(workspace: Path, **over: str) -> Iterator[McpClient]:
         transport = stdio_client(parameters(workspace, **over), errlog=errors)
         with portal.wrap_async_context_manager(Client(transport)) as client:
             yield McpClient(portal, client, workspace)
+
+
+def in_the_past(client: McpClient, **span: float) -> PlaneClient:
+    """Return a caller of the same workspace for whom it is that long ago."""
+    clock = Clock()
+    clock.now = datetime.now(UTC) - timedelta(**span)
+    keys = client.workspace.parent / "state" / user_state_directory().name
+    earlier = PlaneClient(client.workspace, clock)
+    earlier.plane = ControlPlane(client.workspace, clock=clock, key_directory=keys)
+    return earlier
 
 
 def server_log(workspace: Path) -> str:

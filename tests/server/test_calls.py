@@ -11,8 +11,9 @@ from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.envelope import Envelope, success
 from runner.autonomy.service import ControlPlane
+from runner.autonomy.session_config import REMOVAL_TARGET
 from runner.config.postures import ROLE_VARIABLE
-from runner.server.routes import LEGACY, REMOVAL_TARGET, Route
+from runner.server.routes import LEGACY, Route
 from runner.server.surface import Surface
 
 Ask = Callable[..., dict[str, Any]]

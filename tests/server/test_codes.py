@@ -1,33 +1,37 @@
-"""Every refusal that the control plane knows, met by a real client of the protocol."""
+"""CONTRACT §6: every code is met by the protocol library's own client, over stdio."""
 
 import json
+import shlex
 import threading
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock
 from tests.autonomy.plane import Client as PlaneClient
-from tests.autonomy.plane import Clock, statuses, write_status
+from tests.autonomy.plane import statuses, write_status
+from tests.cli.control.kit import Cli
 from tests.server.conftest import PHASES
-from tests.server.mcp_client import McpClient
-from tests.server.test_policy_codes import POLICY_SCENES
+from tests.server.mcp_client import McpClient, in_the_past, serving
 
 from runner.autonomy.codes import CODES, ErrorCode
-from runner.autonomy.service import ControlPlane
-from runner.autonomy.store.layout import user_state_directory
+from runner.autonomy.signals import ERROR_ROWS
 
 Envelope = dict[str, Any]
 Scene = Callable[[McpClient], Envelope]
 
-NOT_HERE = {
-    ErrorCode.HEARTBEAT_STALE: "comes as details.pause_trigger; see the test below",
-    ErrorCode.REVIEW_UNAVAILABLE: "tested with the agent's reviews, in e2e",
-    ErrorCode.INTERNAL: "is a bug; test_calls.py has one",
-    **dict.fromkeys(POLICY_SCENES, "needs a server of its own; test_policy_codes.py"),
-}
+NEVER = {ErrorCode.INTERNAL}
+"""It says that there is a bug, and no input is to yield it; test_calls.py has one."""
+
+BOUNDED = """
+[posture]
+role = "autonomy_runner"
+
+[feature_flags]
+autonomy_resume = false
+"""
+"""The configuration of a server whose callers may do little."""
 
 
 def _plan(client: McpClient, phases: dict[str, list[str]], **options: Any) -> Path:
@@ -40,16 +44,6 @@ def _session(client: McpClient, command: str, **params: Any) -> Envelope:
 
 def _report(client: McpClient, report: dict[str, Any]) -> Envelope:
     return client.call("step", "next", last_step_result=report)
-
-
-def _earlier(client: McpClient, **span: float) -> PlaneClient:
-    """Return a caller of the same workspace whose clock is slow by that much."""
-    clock = Clock()
-    clock.now = datetime.now(UTC) - timedelta(**span)
-    keys = client.workspace.parent / "state" / user_state_directory().name
-    earlier = PlaneClient(client.workspace, clock)
-    earlier.plane = ControlPlane(client.workspace, clock=clock, key_directory=keys)
-    return earlier
 
 
 def _first(client: PlaneClient, **options: Any) -> dict[str, Any]:
@@ -91,7 +85,7 @@ def _step_proof_conflict(client: McpClient) -> Envelope:
 
 
 def _step_proof_expired(client: McpClient) -> Envelope:
-    earlier = _earlier(client, minutes=20)
+    earlier = in_the_past(client, minutes=20)
     patient = {"heartbeat_grace_minutes": 60, "heartbeat_stale_minutes": 60}
     return _report(client, earlier.report(_first(earlier, **patient)))
 
@@ -178,7 +172,9 @@ def _changed_spec(client: McpClient) -> None:
 
 
 def _rebase_required(client: McpClient) -> Envelope:
-    _changed_spec(client)
+    client.start()
+    _plan(client, PHASES | {"p4": ["D-001"]})
+    assert client.next()["status"] == "failed"
     return _session(client, "resume", force=True)
 
 
@@ -235,6 +231,30 @@ def _unwritable(client: McpClient) -> Envelope:
     return _session(client, "start")
 
 
+def _late_heartbeat(client: McpClient) -> Envelope:
+    in_the_past(client, minutes=30).start()
+    return client.call("step", "heartbeat", context_usage_pct=1)
+
+
+def _review_beside_a_run(client: McpClient) -> Envelope:
+    """Ask for an agent's review while a run has the workspace."""
+    step = _at(client, "run_fidelity_gate")
+    with FileLock(_locks(client) / "run.lock"):
+        return client.call(
+            "review",
+            "gate",
+            phase_id=step["phase_id"],
+            step_id=step["step_id"],
+            session_id=client.session_id,
+        )
+
+
+def _asked_too_often(client: McpClient) -> Envelope:
+    for _ in range(10):
+        _session(client, "end")
+    return _session(client, "end")
+
+
 SCENES: dict[ErrorCode, Scene] = {
     ErrorCode.STEP_RESULT_REQUIRED: _step_result_required,
     ErrorCode.STEP_MISMATCH: _step_mismatch,
@@ -257,6 +277,7 @@ SCENES: dict[ErrorCode, Scene] = {
     ErrorCode.AUTO_MODE_SPEC_RESOLUTION_FAILED: _auto_mode,
     ErrorCode.SPEC_REBASE_REQUIRED: _rebase_required,
     ErrorCode.REBASE_COMPLETED_TASKS_REMOVED: _completed_removed,
+    ErrorCode.HEARTBEAT_STALE: _late_heartbeat,
     ErrorCode.VALIDATION_ERROR: lambda client: client.call("step", "heartbeat"),
     ErrorCode.SPEC_NOT_FOUND: _no_spec,
     ErrorCode.SESSION_NOT_FOUND: _no_session,
@@ -265,29 +286,73 @@ SCENES: dict[ErrorCode, Scene] = {
     ErrorCode.GATE_INTEGRITY_CHECKSUM: _edited_evidence,
     ErrorCode.GATE_AUDIT_FAILURE: _older_copy,
     ErrorCode.REQUIRED_GATE_UNSATISFIED: _skipped_gate,
+    ErrorCode.REVIEW_UNAVAILABLE: _review_beside_a_run,
     ErrorCode.STATE_UNWRITABLE: _unwritable,
 }
 
 
-@pytest.mark.parametrize("code", SCENES)
-def test_the_code_stands_in_the_data_of_the_refusal(client: McpClient, code: ErrorCode) -> None:
-    envelope = SCENES[code](client)
-    assert not envelope["success"]
-    assert envelope["data"]["error_code"] == code
-    assert envelope["data"]["error_type"] == CODES[code].error_type
-    assert envelope["data"]["remediation"]
+BOUNDED_SCENES: dict[ErrorCode, Scene] = {
+    ErrorCode.FEATURE_DISABLED: lambda client: _session(client, "resume"),
+    ErrorCode.AUTHORIZATION: lambda client: _session(client, "end"),
+    ErrorCode.RATE_LIMITED: _asked_too_often,
+}
+"""Met by the callers of a server that is configured so."""
+
+ROWS = SCENES | BOUNDED_SCENES
+
+
+@pytest.fixture
+def bounded(workspace: Path) -> Iterator[McpClient]:
+    (workspace / ".runner" / "runner.toml").write_text(BOUNDED, encoding="utf-8")
+    with serving(workspace) as client:
+        yield client
+
+
+@pytest.fixture
+def caller(code: ErrorCode, request: pytest.FixtureRequest) -> McpClient:
+    """The client that can meet a code."""
+    found: McpClient = request.getfixturevalue("bounded" if code in BOUNDED_SCENES else "client")
+    return found
+
+
+def test_every_code_has_its_row() -> None:
+    assert set(ROWS) == set(ErrorCode) - NEVER
+
+
+@pytest.mark.parametrize("code", ROWS)
+def test_the_code_stands_in_the_data_of_the_refusal(caller: McpClient, code: ErrorCode) -> None:
+    envelope = ROWS[code](caller)
+    data = envelope["data"]
+    assert (envelope["success"], data["error_code"]) == (False, code)
+    assert data["error_type"] == CODES[code].error_type
+    assert data["loop_signal"] == ERROR_ROWS[code].signal
+    assert data["remediation"]
     assert envelope["error"]
 
 
-def test_every_code_has_a_scene_or_a_reason_why_not() -> None:
-    assert set(SCENES) | set(NOT_HERE) == set(ErrorCode)
-    assert not set(SCENES) & set(NOT_HERE)
+@pytest.mark.parametrize("code", ROWS)
+def test_what_a_refusal_recommends_can_be_pasted_in_the_workspace(
+    caller: McpClient, code: ErrorCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actions = ROWS[code](caller)["data"]["recommended_actions"]
+    monkeypatch.setenv("XDG_STATE_HOME", str(caller.workspace.parent / "state"))
+    monkeypatch.chdir(caller.workspace)
+    for command in [action["command"] for action in actions if "command" in action]:
+        program, *words = shlex.split(command)
+        assert program == "runner"
+        if words[0] != "run":  # that needs an agent; tests/e2e has it
+            done = Cli(caller.workspace).run(*words)
+            assert done.code == 0, (command, done)
+
+
+def test_who_asks_too_often_is_told_how_long_to_wait(bounded: McpClient) -> None:
+    assert 0 < _asked_too_often(bounded)["data"]["details"]["retry_after"] <= 60
 
 
 def test_a_silent_caller_finds_the_session_paused_and_the_trigger_named(
     client: McpClient,
 ) -> None:
-    earlier = _earlier(client, minutes=30)
+    earlier = in_the_past(client, minutes=30)
     step = _first(earlier, step_proof_ttl_minutes=60)
     earlier.ok("step", "heartbeat", context_usage_pct=1)
     data = client.next(client.report(step))

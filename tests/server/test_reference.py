@@ -7,10 +7,11 @@ import pytest
 
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason
+from runner.autonomy.session_config import REMOVAL_TARGET
 from runner.server.reference import DOCUMENTS
 from runner.server.reference.contract import contract_document
 from runner.server.reference.error_codes import MEANINGS
-from runner.server.routes import LEGACY, REMOVAL_TARGET
+from runner.server.routes import LEGACY
 
 DOCS = Path(__file__).parents[2] / "docs"
 RUNBOOK = (DOCS / "supervisor-runbook.md").read_text(encoding="utf-8")

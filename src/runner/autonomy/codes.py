@@ -113,7 +113,9 @@ CODES: dict[ErrorCode, CodeInfo] = {
     ErrorCode.INVALID_STATE_TRANSITION: CodeInfo(
         _C, "See `session status` for what the session's state allows."
     ),
-    ErrorCode.AUTO_MODE_SPEC_RESOLUTION_FAILED: CodeInfo(_V, "Name the spec with spec_id."),
+    ErrorCode.AUTO_MODE_SPEC_RESOLUTION_FAILED: CodeInfo(
+        _V, "Plan the spec first: runner run, or restore .runner/status.json."
+    ),
     ErrorCode.SPEC_REBASE_REQUIRED: CodeInfo(
         _C, "Accept the changed structure: runner session rebase."
     ),
@@ -157,7 +159,7 @@ CODES: dict[ErrorCode, CodeInfo] = {
 
 
 class RefusedError(RunnerError):
-    """The control plane refuses a request, and nothing was changed.
+    """The control plane refuses a request, and nothing was changed (but see TIMEOUT, HEARTBEAT_STALE).
 
     Args:
         code: what stands in `data.error_code`.

@@ -38,18 +38,21 @@ class Guard:
         return params
 
     def judge_refusal(
-        self, error: RunnerError, params: Mapping[str, Any]
+        self, error: RunnerError, params: Mapping[str, Any], session_id: str | None = None
     ) -> tuple[RunnerError, bool]:
         """Return the error to answer with, and whether it repeats an earlier one.
 
         Ten refusals within a minute turn the next into RATE_LIMITED, over all processes.
+
+        Args:
+            session_id: of the session that the request came to, named in it or not.
         """
         if not isinstance(error, RefusedError):
             return error, False
         if error.code is ErrorCode.AUTHORIZATION:
             return self._limited(error), False
         if error.code is ErrorCode.INVALID_GATE_EVIDENCE:
-            name = f"evidence {str(params.get('session_id'))[:64]}"
+            name = f"evidence {str(session_id or params.get('session_id'))[:64]}"
             repeated = self.ledger.note(name, window=_EVIDENCE_WINDOW, most=1) is not None
             return error, repeated
         return error, False

@@ -65,7 +65,11 @@ class HotPath:
             return self._answer(held, held.state.last_response.data)
 
     def heartbeat(self, params: HeartbeatParams) -> Answer:
-        """Note a sign of life and the use of the agent's context."""
+        """Note a sign of life and the use of the agent's context.
+
+        Raises:
+            RefusedError: HEARTBEAT_STALE, after the session was paused for it.
+        """
         sign = Heartbeat(
             context_usage_pct=params.context_usage_pct,
             estimated_tokens_used=params.estimated_tokens_used,
@@ -74,6 +78,8 @@ class HotPath:
         with self._core.hold(params) as held:
             transition = beat(held.state, sign, self._core.env())
             self._core.commit(held, transition)
+            if transition.refusal is not None:
+                raise transition.refusal
             return self._answer(held, transition.data)
 
     @contextmanager

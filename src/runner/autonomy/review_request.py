@@ -21,6 +21,7 @@ def due_review(plane: ControlPlane, values: Mapping[str, Any]) -> str | Envelope
         return refused
     try:
         params = parse(GateParams, values)
+        _require_no_words(params)
     except RefusedError as error:
         return failure(error, request_id=new_ulid("req"))
     named = {"session_id": params.session_id, "spec_id": params.spec_id}
@@ -35,3 +36,15 @@ def due_review(plane: ControlPlane, values: Mapping[str, Any]) -> str | Envelope
         )
         return failure(mismatch, request_id=new_ulid("req"))
     return str(data["session_id"])
+
+
+def _require_no_words(params: GateParams) -> None:
+    """Refuse what a caller says about a review that is still to be made."""
+    for name in ("summary", "findings"):
+        if getattr(params, name):
+            raise RefusedError(
+                ErrorCode.VALIDATION_ERROR,
+                f"{name}: It belongs to a verdict, and none was given.",
+                hint="Bring the verdict of the review along, or leave the words to the agent.",
+                details={"field": name},
+            )

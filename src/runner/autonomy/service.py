@@ -207,13 +207,14 @@ class ControlPlane:
             request.warnings.extend(answer.warnings)
             request.require_time()
         except RunnerError as error:
-            shown, repeated = self._guard.judge_refusal(error, params)
+            session_id = request.session.id if request.session is not None else None
+            shown, repeated = self._guard.judge_refusal(error, params, session_id)
             return failure(
                 shown,
                 request_id=request.request_id,
                 repeated=repeated,
                 warnings=warnings,
-                session_id=request.session.id if request.session is not None else None,
+                session_id=session_id,
             )
         except OSError as error:
             return failure(unavailable(error), request_id=request.request_id, warnings=warnings)

@@ -178,7 +178,7 @@ ERROR_ROWS: Mapping[ErrorCode, Row] = {
     ),
     ErrorCode.INVALID_GATE_ACK: Row(None, (_LOOK,)),
     ErrorCode.INVALID_STATE_TRANSITION: Row(None, (_LOOK,)),
-    ErrorCode.AUTO_MODE_SPEC_RESOLUTION_FAILED: Row(None, (_CORRECT,)),
+    ErrorCode.AUTO_MODE_SPEC_RESOLUTION_FAILED: Row(None, (_PLAN, _RESTORE)),
     ErrorCode.SPEC_REBASE_REQUIRED: Row(_ATTENTION, (_ACCEPT,)),
     ErrorCode.REBASE_COMPLETED_TASKS_REMOVED: Row(
         _ATTENTION,

@@ -44,14 +44,13 @@ def review_with_agent(plane: ControlPlane, project: Path, values: Mapping[str, A
         error = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, problem)
         return failure(error, request_id=new_ulid("req"))
     # The verdict is the program's own: it has just made the review.
-    return plane.program.call(
-        "review",
-        "gate",
-        **{**values, "session_id": due},
-        verdict=verdict.verdict.value,
-        summary=verdict.summary,
-        findings=[finding.as_tool_input() for finding in verdict.findings],
-    )
+    made = {
+        "session_id": due,
+        "verdict": verdict.verdict.value,
+        "summary": verdict.summary,
+        "findings": [finding.as_tool_input() for finding in verdict.findings],
+    }
+    return plane.program.call("review", "gate", **{**values, **made})
 
 
 def _reviewed(project: Path, session_id: str, step: Step) -> tuple[ReviewVerdict | None, str]:

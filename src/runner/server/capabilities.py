@@ -5,7 +5,8 @@ from typing import Any
 
 from runner.autonomy.envelope import Envelope
 from runner.autonomy.service import ControlPlane
-from runner.server.routes import LEGACY, REMOVAL_TARGET, Route
+from runner.autonomy.session_config import REMOVAL_TARGET
+from runner.server.routes import LEGACY, Route
 
 TARGET = ("server", "capabilities")
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from mcp_types import Tool, ToolAnnotations
 
-from runner.server.routes import LEGACY, REMOVAL_TARGET, TOOLS, Effect, Route
+from runner.autonomy.session_config import REMOVAL_TARGET
+from runner.server.routes import LEGACY, TOOLS, Effect, Route
 from runner.server.schemas import ENVELOPE_SCHEMA, Schema, signature, tool_schema
 
 CALLS_KEY = "runner/calls"

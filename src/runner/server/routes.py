@@ -140,6 +140,3 @@ LEGACY: Mapping[tuple[str, str], Route] = {
     if route.action in ("session", "session-step")
 }
 """Names of before: `session-start`, `session-step-next`, … (seed 003 WS1)."""
-
-REMOVAL_TARGET = "0.3.0"
-"""The version that no longer knows what is deprecated (docs/migration.md)."""

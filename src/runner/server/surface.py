@@ -12,10 +12,15 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.envelope import Envelope, failure
 from runner.autonomy.inputs import Input
 from runner.autonomy.service import ControlPlane, new_ulid
+from runner.autonomy.session_config import (
+    REMOVAL_TARGET,
+    SessionConfig,
+    SessionConfigParams,
+    replacement,
+)
 from runner.server.capabilities import TARGET as CAPABILITIES
 from runner.server.capabilities import capabilities
-from runner.server.compat import SessionConfig, SessionConfigParams
-from runner.server.routes import LEGACY, REMOVAL_TARGET, ROUTES, SHORTEST, Local, Route
+from runner.server.routes import LEGACY, ROUTES, SHORTEST, Local, Route
 from runner.server.schemas import Schema, call_schema
 
 _LOG = logging.getLogger(__name__)
@@ -192,14 +197,12 @@ def _deprecation(
     old: Route | None, action: str, route: Route, params: Mapping[str, Any]
 ) -> dict[str, str] | None:
     """Return what to say about a name, or a way, that will go (seed 003 WS7)."""
-    if old is not None:
-        replacement = route.shape
-    elif route.action == Local.SESSION_CONFIG.value and params.get("auto_mode") is not None:
-        starts = params["auto_mode"] is True
-        replacement = f"task(action='session', command='{'start' if starts else 'pause'}')"
-    else:
+    shape = None if old is None else route.shape
+    if route.action == Local.SESSION_CONFIG.value and (command := replacement(params)):
+        shape = f"task(action='session', command='{command}')"
+    if shape is None:
         return None
-    return {"action": action, "replacement": replacement, "removal_target": REMOVAL_TARGET}
+    return {"action": action, "replacement": shape, "removal_target": REMOVAL_TARGET}
 
 
 def _invalid(message: str, *, hint: str | None = None, **details: Any) -> RefusedError:

@@ -24,9 +24,11 @@ _TEXT = st.text(
 _COMMANDS = st.sampled_from(
     [
         ("session", "start"), ("session", "status"), ("session", "pause"), ("session", "resume"),
-        ("session", "rebase"), ("session", "list"), ("session", "reset"), ("session", "events"),
+        ("session", "rebase"), ("session", "end"), ("session", "list"), ("session", "reset"),
+        ("session", "events"), ("session", "config"),
         ("step", "next"), ("step", "report"), ("step", "replay"), ("step", "heartbeat"),
-        ("review", "gate"), ("task", "list"), ("task", "prepare"), ("task", "complete"),
+        ("review", "gate"), ("task", "list"), ("task", "prepare"), ("task", "start"),
+        ("task", "complete"), ("task", "block"), ("task", "unblock"),
         ("task", "update-status"), ("task", "gate-waiver"), ("journal", "list"),
         ("journal", "add"), ("capabilities",),
     ]
@@ -35,7 +37,8 @@ _OPTIONS = st.sampled_from(
     ["session-id", "spec-id", "limit", "cursor", "result", "context-usage-pct", "reason",
      "idempotency-key", "gate-policy", "max-tasks-per-session", "phase-id", "step-id", "verdict",
      "findings", "title", "content", "status-filter", "task-id", "status", "autonomy-step-proof",
-     "acknowledged-gate-attempt-id", "nonsense", "reason-code"]
+     "acknowledged-gate-attempt-id", "nonsense", "reason-code", "summary", "review-path",
+     "estimated-tokens-used", "consecutive-error-delta", "last-completed-task-id", "command"]
 )  # fmt: skip
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8),
@@ -74,7 +77,7 @@ def _check(cli: Cli, done: Done, before: dict[str, bytes]) -> None:
     assert _files(cli.workspace) == before
 
 
-@_PROPERTY
+@settings(_PROPERTY, max_examples=500)
 @given(
     command=_COMMANDS,
     options=st.lists(st.tuples(_OPTIONS, _TEXT), max_size=4),

@@ -4,7 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.engine.pausing import heartbeat_is_fresh, stale_reason, step_is_fresh
+from runner.autonomy.engine.pausing import (
+    heartbeat_due,
+    heartbeat_is_fresh,
+    stale_reason,
+    step_is_fresh,
+)
 from runner.autonomy.engine.transition import Transition, answer, paused, seal
 from runner.autonomy.engine.turn import Draft, Env, Pause, Turn
 from runner.autonomy.enums import (
@@ -133,12 +138,16 @@ def wake(state: SessionState, env: Env) -> SessionState:
 def beat(state: SessionState, heartbeat: Heartbeat, env: Env) -> Transition:
     """Note a sign of life, unless it comes too late: then the session pauses.
 
+    One that was due before is refused with HEARTBEAT_STALE, again and again until somebody
+    resumes the session: the refusal goes with the transition, since the pause is written first.
     A session that does not run is answered and left as it is, but for the usage of one that
     was paused while its caller still works.
     """
     if state.status not in (SessionStatus.RUNNING, SessionStatus.PAUSED):
         return Transition(state, answer(state, None), changed=False)
     stale = pause_if_stale(state, env)
+    if stale.state.pause_reason is PauseReason.HEARTBEAT_STALE:
+        return replace(stale, refusal=_too_late(stale.state))
     if stale.changed:
         return stale
     errors = max(state.counters.consecutive_errors + heartbeat.consecutive_error_delta, 0)
@@ -183,6 +192,22 @@ def finish(turn: Turn, detail: dict[str, Any]) -> Transition:
     """Make a transition of a lifecycle command; the hot path's stored answer stays."""
     state = seal(turn.state, turn.env, turn.drafts, turn.changes)
     return Transition(state, answer(state, None), detail=detail)
+
+
+def _too_late(state: SessionState) -> RefusedError:
+    due = heartbeat_due(state).isoformat()
+    return RefusedError(
+        ErrorCode.HEARTBEAT_STALE,
+        f"The heartbeat came too late: it was due at {due}, and the session rests.",
+        details={
+            "session_id": state.id,
+            "status": state.status,
+            "pause_reason": state.pause_reason,
+            "pause_trigger": ErrorCode.HEARTBEAT_STALE,
+            "heartbeat_due_at": due,
+            "state_version": state.state_version,
+        },
+    )
 
 
 def _require_resumable(state: SessionState, options: ResumeOptions, env: Env) -> None:

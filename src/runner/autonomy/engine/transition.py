@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.gates import prune_nonces
 from runner.autonomy.engine.phases import close_timing
 from runner.autonomy.engine.steps import describe_stop, issue_step
@@ -39,6 +40,7 @@ class Transition:
         changed: False when there is nothing to write.
         crossed: a phase was left, so that the spec must have been hashed afresh for this.
         detail: facts for the answers of lifecycle commands.
+        refusal: what the caller is told instead of `data`, once the state is written.
     """
 
     state: SessionState
@@ -46,6 +48,7 @@ class Transition:
     changed: bool = True
     crossed: bool = False
     detail: Mapping[str, Any] = field(default_factory=dict)
+    refusal: RefusedError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,7 @@ def _end(turn: Turn, stop: Stop) -> _Ending:
         case Complete():
             return _end_completed(turn)
         case Rest():
-            return _Ending(turn)
+            return _Ending(turn, details=_trigger_of_rest(turn.state))
 
 
 def _end_paused(turn: Turn, pause: Pause) -> _Ending:
@@ -197,6 +200,13 @@ def _end_completed(turn: Turn) -> _Ending:
     )
     message = "All achievable deliverables have passed."
     return _Ending(done, describe_stop(done, StepType.COMPLETE_SPEC, message), details)
+
+
+def _trigger_of_rest(state: SessionState) -> dict[str, Any]:
+    """Name the trigger of a pause also to who comes after somebody else had met it."""
+    if state.pause_reason is not PauseReason.HEARTBEAT_STALE:
+        return {}
+    return {"pause_trigger": ErrorCode.HEARTBEAT_STALE}
 
 
 def _completion(turn: Turn) -> dict[str, Any]:

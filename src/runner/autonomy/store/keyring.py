@@ -1,6 +1,6 @@
 """The keys that sign gate evidence: named, rotated, kept beside the local secret (ADR 0142).
 
-The newest key that is not retired signs. A retired key still verifies what it signed before, as
+The newest key that is not retired signs, for a month; then its successor does. A retired key still verifies what it signed before, as
 long as any evidence can live, and is then forgotten.
 """
 
@@ -18,6 +18,9 @@ from runner.errors import StateCorruptError, StateError
 from runner.files import locked, read_regular, write_atomic, write_error
 
 _NAME = "evidence-keys.json"
+LIFETIME = timedelta(days=30)
+"""How long a key signs unless somebody rotates it earlier."""
+
 _LONGEST_TTL = timedelta(minutes=100_000)  # what gate_nonce_ttl_minutes can be at most
 _LOCK_SECONDS = 5.0
 _MAX_BYTES = 16 * 1024 * 1024
@@ -56,9 +59,12 @@ class KeyRing:
         self._path = directory / _NAME
 
     def current(self, now: datetime) -> EvidenceKey:
-        """Return the key that signs, made when there is none. Raises StateError."""
+        """Return the key that signs; made when there is none, or none young enough.
+
+        Raises StateError.
+        """
         key = _signing(self.keys())
-        return key if key is not None else self._add(now, keep=True)
+        return key if key is not None and _is_young(key, now) else self._add(now, keep=True)
 
     def find(self, key_id: str) -> EvidenceKey | None:
         """Return a key by its id, None when nobody knows it any more. Raises StateError."""
@@ -99,7 +105,7 @@ class KeyRing:
         with locked(self._path.with_suffix(".lock"), _LOCK_SECONDS):
             known = self.keys()
             signing = _signing(known)
-            if keep and signing is not None:
+            if keep and signing is not None and _is_young(signing, now):
                 return signing
             new = EvidenceKey(id=f"key_{ULID()}", created_at=now, secret=secrets.token_hex(32))
             self._write((*_retired(known, now), new))
@@ -112,6 +118,10 @@ class KeyRing:
 
 def _signing(keys: Iterable[EvidenceKey]) -> EvidenceKey | None:
     return next((key for key in reversed(tuple(keys)) if key.retired_at is None), None)
+
+
+def _is_young(key: EvidenceKey, now: datetime) -> bool:
+    return now - key.created_at < LIFETIME
 
 
 def _retired(keys: Iterable[EvidenceKey], now: datetime) -> Iterable[EvidenceKey]:

@@ -44,6 +44,7 @@ class ControlCommand:
         parameters: what it takes, besides the workspace and --json.
         lines: its answer for people.
         perform: what answers it, where that is not the dispatch table alone.
+        hidden: left out of its group's help, since nobody should begin to use it.
     """
 
     group: str
@@ -52,6 +53,7 @@ class ControlCommand:
     parameters: tuple[Parameter, ...]
     lines: Lines
     perform: "Performer | None" = None
+    hidden: bool = False
 
 
 def control_command(command: ControlCommand) -> typer.Typer:
@@ -78,7 +80,9 @@ def control_group(help: str, *commands: ControlCommand) -> typer.Typer:  # noqa:
 
 
 def _add(application: typer.Typer, command: ControlCommand) -> None:
-    register = application.command(command.name, help=command.help, cls=ControlTyperCommand)
+    register = application.command(
+        command.name, help=command.help, cls=ControlTyperCommand, hidden=command.hidden
+    )
     register(_function(command))
 
 

@@ -9,6 +9,7 @@ from runner.cli.control.parameters import SESSION, Parameter, document
 from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import report_command
 from runner.cli.help_text import help_text
+from runner.errors import AgentStartError, PrerequisiteError, RunnerError
 
 if TYPE_CHECKING:
     from runner.autonomy.envelope import Envelope
@@ -21,7 +22,20 @@ def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope"
         return plane.call("review", "gate", **values)
     from runner.cli.reviewing import review_with_agent  # noqa: PLC0415 - brings in the loop
 
-    return review_with_agent(plane, plane.workspace, values)
+    try:
+        return review_with_agent(plane, plane.workspace, values)
+    except (AgentStartError, PrerequisiteError) as error:
+        return _unavailable(error)
+
+
+def _unavailable(error: RunnerError) -> "Envelope":
+    """Say that no agent can be set to work here, for a sandbox or another run, for example."""
+    from runner.autonomy.codes import ErrorCode, RefusedError  # noqa: PLC0415 - pydantic is slow
+    from runner.autonomy.envelope import failure  # noqa: PLC0415
+    from runner.autonomy.service import new_ulid  # noqa: PLC0415
+
+    refusal = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, error.message, hint=error.hint)
+    return failure(refusal, request_id=new_ulid("req"))
 
 
 def _reviewed(scene: Scene) -> Iterator[str]:

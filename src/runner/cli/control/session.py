@@ -10,6 +10,7 @@ from runner.cli.control.parameters import (
     integer,
     switch,
 )
+from runner.cli.control.session_config import CONFIG
 from runner.cli.control.session_text import list_lines, reset_lines, session_lines
 from runner.cli.help_text import help_text
 
@@ -195,4 +196,5 @@ session = control_group(
     _LIST,
     _RESET,
     _EVENTS,
+    CONFIG,
 )

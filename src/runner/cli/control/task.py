@@ -79,8 +79,12 @@ def _changed(scene: Scene) -> Iterator[str]:
 
 def _waived(scene: Scene) -> Iterator[str]:
     data = scene.data
-    yield f"The gate of {data.get('phase_id')} is waived; the journal says so."
-    yield from scene.next("step", "next")
+    yield f"The gate of {data['phase_id']} is waived."
+    rests = data["status"] == "paused"
+    yield from scene.next(
+        "session", "resume" if rests else "status", "--session-id", data["session_id"],
+        meaning="Goes on where the session rests." if rests else "Shows what comes next.",
+    )  # fmt: skip
 
 
 def _mark(status: str) -> str:

@@ -33,7 +33,11 @@ def refusal_lines(
 
 
 def warning_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what went wrong without stopping the command."""
+    """Yield what went wrong without stopping the command, and what will stop working."""
+    deprecated = envelope["meta"].get("deprecated")
+    if deprecated is not None:
+        said = "{action} is deprecated, and goes with {removal_target}. Use {replacement}."
+        yield from wrap(said.format_map(deprecated), 80, " " * 9, "Warning: ")
     for warning in envelope["meta"].get("warnings") or ():
         yield from wrap(warning, 80, " " * 9, "Warning: ")
 

@@ -27,7 +27,7 @@ MEANINGS: Mapping[ErrorCode, str] = {
     ErrorCode.AUTO_MODE_SPEC_RESOLUTION_FAILED: "`auto_mode` without a spec, and there is none",
     ErrorCode.SPEC_REBASE_REQUIRED: "the spec's structure changed, and resuming can't accept that",
     ErrorCode.REBASE_COMPLETED_TASKS_REMOVED: "the edited spec lacks deliverables that are completed",
-    ErrorCode.HEARTBEAT_STALE: "the caller was silent too long; comes as `details.pause_trigger`",
+    ErrorCode.HEARTBEAT_STALE: "the heartbeat came too late, and the session rests; `next` says so in `details.pause_trigger`",
     ErrorCode.VALIDATION_ERROR: "the input is not what the command takes; `details.field` says where",
     ErrorCode.SPEC_NOT_FOUND: "there is no planned spec, or another one than was named",
     ErrorCode.SESSION_NOT_FOUND: "the named session is not there",
@@ -39,7 +39,7 @@ MEANINGS: Mapping[ErrorCode, str] = {
     ErrorCode.GATE_AUDIT_FAILURE: "a gate's record and its evidence contradict each other",
     ErrorCode.REQUIRED_GATE_UNSATISFIED: "a required gate was to be passed over",
     ErrorCode.RATE_LIMITED: "too many refusals within a minute",
-    ErrorCode.REVIEW_UNAVAILABLE: "an agent was to review a phase, and submitted nothing",
+    ErrorCode.REVIEW_UNAVAILABLE: "an agent was to review a phase, and could not or submitted nothing",
     ErrorCode.STATE_UNWRITABLE: "the disk or its permissions do not let the state be written",
     ErrorCode.INTERNAL: "a bug",
 }  # fmt: skip
@@ -51,7 +51,8 @@ Made from the code by `python -m runner.server.reference`; don't edit it here.
 
 A refusal is an envelope with `success: false`: `error` is a sentence, and `data` holds `error_code`,
 `error_type`, `remediation`, `details` and `loop_signal`. A refused command has changed nothing, but for
-`TIMEOUT`, which only says that the answer is late. The remediation of a single answer may say more
+`TIMEOUT`, which only says that the answer is late, and `HEARTBEAT_STALE`, which has paused the session.
+The remediation of a single answer may say more
 than the one here. On the command line the exit code is 1; over MCP the result is a tool error
 (`isError`) that carries the same envelope.
 

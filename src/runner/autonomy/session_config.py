@@ -10,6 +10,11 @@ from runner.autonomy.inputs import Input, ShortText
 from runner.autonomy.params import parse
 from runner.autonomy.service import ControlPlane, new_ulid
 
+REMOVAL_TARGET = "0.3.0"
+"""The version that no longer knows what is deprecated (docs/migration.md)."""
+
+COMMANDS = ("get", "set")
+_SECONDS = budget_of("session", "start").default
 _SHOWN = (
     "session_id", "spec_id", "status", "gate_policy", "limits", "stop_conditions", "write_lock",
 )  # fmt: skip
@@ -29,7 +34,7 @@ class SessionConfig:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
 
-    def call(self, command: str, values: Mapping[str, Any], seconds: float) -> Envelope:
+    def call(self, command: str, values: Mapping[str, Any], seconds: float = _SECONDS) -> Envelope:
         """Run `get` or `set`. The field `auto_mode` makes either a `set`, as it always did.
 
         Args:
@@ -73,7 +78,17 @@ class SessionConfig:
         return failure(error, request_id=envelope["meta"]["request_id"])
 
 
+def replacement(values: Mapping[str, Any]) -> str | None:
+    """Return the command of `session` that does the same; None for a way that is to stay."""
+    auto_mode = values.get("auto_mode")
+    if auto_mode is None:
+        return None
+    return "start" if auto_mode is True else "pause"
+
+
 def _check(command: str, params: SessionConfigParams) -> None:
+    if command not in COMMANDS:
+        raise _refusal("There is no such command.", f"Use {' or '.join(COMMANDS)}.", "command")
     if command == "set" and params.auto_mode is None:
         raise _refusal("There is nothing to set.", "Pass auto_mode.", "auto_mode")
     if params.get and params.auto_mode is not None:
