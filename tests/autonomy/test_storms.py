@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,19 @@ def test_racing_starts_make_one_session_per_spec(tmp_path: Path) -> None:
     assert codes <= {"SPEC_SESSION_EXISTS", "LOCK_TIMEOUT"}
     for folder in folders:
         assert len(Client(folder).ok("session", "list")["sessions"]) == 1
+
+
+def test_racing_starts_and_ends_never_leave_two_sessions_live(tmp_path: Path) -> None:
+    write_status(tmp_path / "demo", {"p1": ["A-001"]})
+    count, cycles = (8, 12) if STORM else (3, 5)
+    workers = [Worker("cycle", tmp_path / "demo", str(cycles)) for _ in range(count)]
+    started = [line["started"] for said in _together(workers) for line in said]
+    rows = Client(tmp_path / "demo").ok("session", "list", limit=100)["sessions"]
+    assert started
+    assert len(set(started)) == len(started)
+    assert {row["status"] for row in rows} == {"ended"}
+    lives = sorted((row["created_at"], row["updated_at"]) for row in rows)
+    assert all(ended <= begun for (_, ended), (begun, _) in pairwise(lives))
 
 
 def test_a_pause_that_races_a_report_holds(tmp_path: Path) -> None:

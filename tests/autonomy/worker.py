@@ -61,6 +61,16 @@ def note(client: Client) -> None:
             _say(title=title)
 
 
+def cycle(client: Client) -> None:
+    """Start and end sessions again and again, whoever else does."""
+    for _ in range(int(sys.argv[3])):
+        envelope = client.call("session", "start")
+        if envelope["success"]:
+            session_id = envelope["data"]["session_id"]
+            _say(started=session_id)
+            client.ok("session", "end", session_id=session_id)
+
+
 JOBS = {
     "work": work,
     "first_next": first_next,
@@ -68,6 +78,7 @@ JOBS = {
     "repeat": repeat,
     "pause": pause,
     "note": note,
+    "cycle": cycle,
 }
 
 
