@@ -67,17 +67,18 @@ def write_atomic(path: Path, data: str | bytes, *, mode: int | None = None) -> N
         StateWriteError: nothing was written, and what was there before still stands.
     """
     content = data.encode("utf-8") if isinstance(data, str) else data
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    folder = path.parent
+    temporary = f"{folder}{os.sep}.{path.name}.{os.urandom(8).hex()}.tmp"
     try:
         old = _regular_file(path)
         try:
             _write_new(temporary, content, old, mode)
-            temporary.replace(path)
+            os.replace(temporary, path)  # noqa: PTH105 - the path is a string here
         except BaseException:
             with contextlib.suppress(OSError):
-                temporary.unlink()
+                os.unlink(temporary)  # noqa: PTH108 - the path is a string here
             raise
-        _sync_folder(path.parent)
+        _sync_folder(folder)
     except OSError as error:
         raise write_error(path, error) from error
 
@@ -140,8 +141,11 @@ def locked(path: Path, timeout: float = 5.0) -> Iterator[None]:
         StateWriteError: the lock file can't be created.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        release = _acquire(path, timeout)
+        try:
+            release = _acquire(path, timeout)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            release = _acquire(path, timeout)
     except TimeoutError as error:
         raise LockTimeoutError(
             f"Another process has held {path} for more than {timeout:g} seconds.",
@@ -206,7 +210,7 @@ def _acquire_portably(path: Path, timeout: float) -> Callable[[], None]:
 
 def _regular_file(path: Path) -> os.stat_result | None:
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except FileNotFoundError:
         return None
     if stat.S_ISREG(found.st_mode):
@@ -221,19 +225,22 @@ def _regular_file(path: Path) -> os.stat_result | None:
 
 
 def _write_new(
-    temporary: Path, content: bytes, old: os.stat_result | None, mode: int | None
+    temporary: str, content: bytes, old: os.stat_result | None, mode: int | None
 ) -> None:
-    with open(os.open(temporary, _NEW_FILE_FLAGS, _NEW_FILE_MODE), "wb") as file:  # noqa: PTH123
-        descriptor = file.fileno()
+    descriptor = os.open(temporary, _NEW_FILE_FLAGS, _NEW_FILE_MODE)
+    try:
         if old is not None:
             _keep_owner(descriptor, old)
         if mode is None and old is not None:
             mode = stat.S_IMODE(old.st_mode)
         if mode is not None:
             os.fchmod(descriptor, mode)
-        file.write(content)
-        file.flush()
+        written = os.write(descriptor, content)
+        while written < len(content):  # a disk that is nearly full takes a part first
+            written += os.write(descriptor, memoryview(content)[written:])
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _keep_owner(descriptor: int, old: os.stat_result) -> None:

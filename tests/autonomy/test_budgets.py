@@ -69,6 +69,21 @@ def test_a_call_that_is_late_after_its_write_says_which_version_it_wrote(
     assert client.state()["status"] == "paused"
 
 
+def test_a_late_review_writes_no_evidence(client: Client, clock: SlowClock) -> None:
+    client.start()
+    step = client.next()["next_step"]
+    while step["type"] != "run_fidelity_gate":
+        step = client.next(client.report(step))["next_step"]
+    before = client.session_file().read_bytes()
+    clock.slow_from = 0
+    clock.ticker.seconds = 200
+    named = {"phase_id": "p1", "step_id": step["step_id"], "verdict": "pass"}
+    envelope = client.call("review", "gate", timeout_seconds=30, **named)
+    assert envelope["data"]["error_code"] == "TIMEOUT"
+    assert envelope["data"]["details"]["state_version"] is None
+    assert client.session_file().read_bytes() == before
+
+
 def test_a_timeout_is_of_the_type_unavailable(client: Client, clock: SlowClock) -> None:
     client.start()
     clock.slow_from = 0

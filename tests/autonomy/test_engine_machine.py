@@ -287,6 +287,7 @@ TestEngineMachine.settings = settings(
 
 
 @pytest.mark.storm
+@pytest.mark.timeout(4 * 3600)
 @pytest.mark.skipif(not os.environ.get("RUNNER_STORM"), reason="a long run: make storm")
 def test_ten_thousand_walks() -> None:
     run_state_machine_as_test(

@@ -213,6 +213,29 @@ def test_the_log_record_of_a_call_has_the_fields_of_the_seed(
     } <= set(line)
 
 
+def _reset(client: Client, **reason: str) -> None:
+    client.start()
+    client.session_file().write_text("{", encoding="utf-8")
+    client.ok("session", "reset", session_id=client.session_id, **reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "label"), [({"reason": "disk damage"}, "provided"), ({}, "not_provided")]
+)
+def test_a_reset_is_counted_by_whether_it_has_a_reason(
+    client: Client, seen: list[Measurement], reason: dict[str, str], label: str
+) -> None:
+    _reset(client, **reason)
+    assert of(seen, Metric.RESET) == [{"reason": label}]
+
+
+def test_the_reason_of_a_reset_is_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, LOGGER.name):
+        _reset(client, reason="disk damage")
+    line: dict[str, Any] = json.loads(JsonLines().format(caplog.records[-1]))
+    assert line["reset_reason"] == "disk damage"
+
+
 def test_no_token_is_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     client.start()
     report = client.report(client.next()["next_step"])

@@ -1,6 +1,7 @@
 """Sessions on disk: start, status, pause, resume, rebase, end, list, reset, and their lookup."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,19 @@ def test_resume_tells_a_caller_with_an_empty_context_where_it_is(client: Client)
     ]
     assert [t["task_id"] for t in context["pending_tasks_in_phase"]] == ["A-002"]
     assert (context["last_pause_reason"], context["journal_available"]) == ("user", True)
+    assert client.session_id in context["journal_hint"]
+
+
+def test_without_its_journal_a_session_resumes_and_says_that_there_is_none(
+    client: Client,
+) -> None:
+    client.start()
+    client.ok("session", "pause")
+    journal = client.workspace / f".runner/autonomy/journal/{client.session_id}.jsonl"
+    journal.unlink()
+    journal.mkdir()
+    context = client.ok("session", "resume")["resume_context"]
+    assert (context["journal_available"], context["journal_hint"]) == (False, None)
 
 
 def test_the_resume_context_names_at_most_ten_tasks(client: Client) -> None:
@@ -367,6 +381,39 @@ def test_garbage_collection_leaves_a_held_lock_alone(workspace: Path) -> None:
         assert orphan.exists()
     client.start(force=True)
     assert not orphan.exists()
+
+
+def test_expired_sessions_are_removed_when_the_spec_is_free_again(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = _many(workspace, 2)
+    client.clock.wait(days=8)
+    lock = Layout.of(workspace).spec_lock("demo")
+    removed: list[str] = []
+    unlink = os.unlink
+
+    def watched(path: Any, **options: Any) -> None:
+        if Path(path).suffix == ".jsonl":
+            with locked(lock, 0.0):  # raises when the start still holds it
+                removed.append(Path(path).stem)
+        unlink(path, **options)
+
+    monkeypatch.setattr(os, "unlink", watched)
+    client.start(force=True)
+    assert len(removed) == 1
+
+
+def test_garbage_collection_waits_for_no_lock(workspace: Path) -> None:
+    old = _many(workspace, 2)
+    expired, _ = sorted(
+        (r for r in old.ok("session", "list")["sessions"]), key=lambda r: r["status"] == "running"
+    )
+    old.clock.wait(days=8)
+    client = Client(workspace, old.clock, lock_seconds=3600)
+    with locked(Layout.of(workspace).session_lock(expired["session_id"])):
+        client.start(force=True)  # within its budget of 10 s
+        kept = {r["session_id"] for r in client.ok("session", "list")["sessions"]}
+    assert expired["session_id"] in kept
 
 
 def test_leftovers_of_killed_writers_go_with_the_next_start(client: Client) -> None:

@@ -1,6 +1,7 @@
 """Real processes on one workspace: killed, racing, all at once. Short here, long in `make storm`."""
 
 import json
+import logging
 import os
 import random
 import signal
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,38 +20,71 @@ from tests.autonomy.plane import Client, RealClock, statuses, write_status
 from runner.autonomy.store.journal import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
+LOGGER = logging.getLogger(__name__)
 STORM = bool(os.environ.get("RUNNER_STORM"))
+
+
+def _process(*args: str) -> subprocess.Popen[str]:
+    """Start a process of `tests.autonomy.worker`, and wait until it has imported everything."""
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.autonomy.worker", *args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
 
 
 class Worker:
     """A caller in another process, waiting for `go`."""
 
     def __init__(self, job: str, workspace: Path, *args: str) -> None:
-        environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.autonomy.worker", job, str(workspace), *args],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            cwd=ROOT,
-            env=environment,
-        )
-        assert self.process.stdout is not None
-        self.process.stdout.readline()  # ready: everything is imported
+        self.process = _process(job, str(workspace), *args)
 
     def go(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-
     def said(self) -> list[dict[str, Any]]:
         """Wait for its end and return what it said; a line cut short was not said."""
         out, _ = self.process.communicate(timeout=120)
         return [json.loads(line) for line in out.split("\n")[:-1]]
+
+
+class Nursery:
+    """Forks callers that are killed at their work."""
+
+    def __init__(self) -> None:
+        self.process = _process("nurse")
+
+    def killed_after(self, seconds: float, workspace: Path) -> list[dict[str, Any]]:
+        """Let a caller work for that long, kill it, and return what it had said."""
+        answers = workspace.parent / "answers.jsonl"
+        pid = self._told(json.dumps(["work", str(workspace), str(answers)]))["pid"]
+        time.sleep(seconds)
+        os.kill(pid, signal.SIGKILL)
+        self._told("")
+        text = answers.read_text(encoding="utf-8") if answers.exists() else ""
+        answers.unlink(missing_ok=True)
+        return [json.loads(line) for line in text.split("\n")[:-1]]  # a cut line was not said
+
+    def close(self) -> None:
+        self.process.communicate(timeout=120)
+
+    def _told(self, line: str) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
 
 
 def _together(workers: Sequence[Worker]) -> list[list[dict[str, Any]]]:
@@ -89,6 +124,7 @@ def test_killed_callers_lose_nothing_and_repeat_nothing(tmp_path: Path, rounds: 
 
 
 @pytest.mark.storm
+@pytest.mark.timeout(4 * 3600)
 @pytest.mark.skipif(not STORM, reason="a long run: make storm")
 def test_a_thousand_killed_callers_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     _kill_storm(tmp_path, 1000)
@@ -98,13 +134,14 @@ def _kill_storm(tmp_path: Path, rounds: int) -> None:
     dice = random.Random(rounds)  # noqa: S311 - no secret, and the same storm every time
     client = _workspace(tmp_path, "w0", 60)
     acknowledged: set[str] = set()
+    steps = 0
+    nursery = Nursery()
     for number in range(rounds):
-        worker = Worker("work", client.workspace)
-        worker.go()
-        time.sleep(dice.uniform(0.0, 0.25))
-        worker.kill()
-        said = [line for line in worker.said() if "step_id" in line]
+        answers = nursery.killed_after(dice.uniform(0.0, 0.25), client.workspace)
+        said = [line for line in answers if "step_id" in line]
         acknowledged |= {line["task_id"] for line in said if line["task_id"]}
+        steps += len(said)
+        LOGGER.info("%d kills, %d steps acknowledged before them", number + 1, steps)
         _check_whole(client, acknowledged)
         if said:
             repeated = client.next(said[-1]["report"]) if _is_last(client, said[-1]) else None
@@ -112,6 +149,7 @@ def _kill_storm(tmp_path: Path, rounds: int) -> None:
         if client.state()["status"] == "completed":
             client = _workspace(tmp_path, f"w{number + 1}", 60)
             acknowledged = set()
+    nursery.close()
     client.start(force=True)
     leftovers = [p.name for p in client.workspace.rglob("*.tmp")]
     assert leftovers == []
@@ -155,6 +193,19 @@ def test_racing_starts_make_one_session_per_spec(tmp_path: Path) -> None:
     assert codes <= {"SPEC_SESSION_EXISTS", "LOCK_TIMEOUT"}
     for folder in folders:
         assert len(Client(folder).ok("session", "list")["sessions"]) == 1
+
+
+def test_racing_starts_and_ends_never_leave_two_sessions_live(tmp_path: Path) -> None:
+    write_status(tmp_path / "demo", {"p1": ["A-001"]})
+    count, cycles = (8, 12) if STORM else (3, 5)
+    workers = [Worker("cycle", tmp_path / "demo", str(cycles)) for _ in range(count)]
+    started = [line["started"] for said in _together(workers) for line in said]
+    rows = Client(tmp_path / "demo").ok("session", "list", limit=100)["sessions"]
+    assert started
+    assert len(set(started)) == len(started)
+    assert {row["status"] for row in rows} == {"ended"}
+    lives = sorted((row["created_at"], row["updated_at"]) for row in rows)
+    assert all(ended <= begun for (_, ended), (begun, _) in pairwise(lives))
 
 
 def test_a_pause_that_races_a_report_holds(tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ known even when the process is killed.
 """
 
 import json
+import os
 import sys
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from tests.autonomy.plane import Client, RealClock
+from tests.autonomy.plane import Client, RealClock, write_status
 
 
 def _client(workspace: Path) -> Client:
@@ -59,6 +61,16 @@ def note(client: Client) -> None:
             _say(title=title)
 
 
+def cycle(client: Client) -> None:
+    """Start and end sessions again and again, whoever else does."""
+    for _ in range(int(sys.argv[3])):
+        envelope = client.call("session", "start")
+        if envelope["success"]:
+            session_id = envelope["data"]["session_id"]
+            _say(started=session_id)
+            client.ok("session", "end", session_id=session_id)
+
+
 JOBS = {
     "work": work,
     "first_next": first_next,
@@ -66,9 +78,46 @@ JOBS = {
     "repeat": repeat,
     "pause": pause,
     "note": note,
+    "cycle": cycle,
 }
 
-if __name__ == "__main__":
+
+def nurse() -> None:
+    """Fork a caller for each line on standard input, `[job, workspace, file for its answers]`.
+
+    Who is killed a thousand times need not load Python and build its models a thousand times.
+    The line after that has it buried, so that nobody else gets its number before it is killed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        first = Path(folder) / "first"
+        write_status(first, {"p1": ["A-001"]})
+        caller = _client(first)
+        caller.start()
+        caller.finish()
     _say(ready=True)
-    sys.stdin.readline()
-    JOBS[sys.argv[1]](_client(Path(sys.argv[2])))
+    for line in sys.stdin:
+        job, workspace, answers = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _be_born(job, Path(workspace), Path(answers))
+        _say(pid=pid)
+        sys.stdin.readline()
+        os.waitpid(pid, 0)
+        _say(buried=pid)
+
+
+def _be_born(job: str, workspace: Path, answers: Path) -> NoReturn:
+    try:
+        sys.stdout = answers.open("w", encoding="utf-8")
+        JOBS[job](_client(workspace))
+    finally:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "nurse":
+        nurse()
+    else:
+        _say(ready=True)
+        sys.stdin.readline()
+        JOBS[sys.argv[1]](_client(Path(sys.argv[2])))

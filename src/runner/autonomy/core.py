@@ -21,6 +21,7 @@ from runner.autonomy.policy import PROGRAM, Policy
 from runner.autonomy.spec.source import SpecSource, SpecUnreadableError
 from runner.autonomy.spec.structure import Spec
 from runner.autonomy.store.facade import Loaded, SessionStore
+from runner.autonomy.store.journal import Tail
 from runner.autonomy.store.trust import Trust
 from runner.errors import StateCorruptError, StateError
 
@@ -38,12 +39,15 @@ class Answer:
 class Held:
     """A session whose lock is held. `commit` takes its new state.
 
-    `problem` says what is wrong beside the state, and is warned of whatever is committed.
+    Attributes:
+        problem: what is wrong beside the state; it is warned of whatever is committed.
+        tail: where the journal ends, until something is committed.
     """
 
     state: SessionState
     warnings: list[str] = field(default_factory=list)
     problem: str | None = None
+    tail: Tail | None = None
 
 
 @dataclass(frozen=True)
@@ -142,10 +146,10 @@ class Core:
         """Return the session, with what is wrong beside it noted for its journal."""
         problem = loaded.problem or found
         if problem is None:
-            return Held(loaded.state, list(loaded.warnings))
+            return Held(loaded.state, list(loaded.warnings), tail=loaded.tail)
         state = note_problem(loaded.state, problem, self.clock())
         others = (warning for warning in loaded.warnings if warning != problem)
-        return Held(state, [problem, *others], problem)
+        return Held(state, [problem, *others], problem, loaded.tail)
 
     def live_session(self, spec_id: str | None, *, starting: bool = False) -> str | None:
         """Return the session that holds the spec, whatever became of its index entry.
@@ -203,8 +207,8 @@ class Core:
             require_time()
         held.state = transition.state
         if transition.changed:
-            committed = self.store.commit(transition.state)
-            held.state = committed.state
+            committed = self.store.commit(transition.state, held.tail)
+            held.state, held.tail = committed.state, None
             note_commit(before, committed.state)
             known = () if held.problem is None else (held.problem,)
             held.warnings = [*known, *committed.warnings]

@@ -4,32 +4,47 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core, failure_reason
 from runner.autonomy.engine.lifecycle import finish
+from runner.autonomy.engine.pausing import Deadline, deadlines
 from runner.autonomy.engine.turn import Draft, Turn
-from runner.autonomy.enums import EntryType, SessionStatus
+from runner.autonomy.enums import EntryType
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.models import SessionState
 from runner.autonomy.paging import decode_cursor, encode_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
 from runner.autonomy.spec.source import CLOCK_TICK_NS
-from runner.autonomy.views import failed_view, session_view, summary_view
+from runner.autonomy.views import failed_view, session_view, staleness, summary_view
 from runner.errors import StateError
 
 _MAX_OFFSET = 2**62
 
 
 class _Row(NamedTuple):
-    """A session as the list sorts and filters it; a damaged one has no state."""
+    """A session as the list sorts, filters and shows it.
+
+    Thousands of them are kept, and no states: those are some thirty objects each, which the
+    garbage collector walks through again and again.
+
+    Attributes:
+        view: what is shown of it, but for its staleness.
+        deadlines: when it will count as paused, and why; none of a damaged one.
+    """
 
     updated_at: str
     session_id: str
-    state: SessionState | None
-    data: dict[str, Any]
+    view: dict[str, Any]
+    deadlines: tuple[Deadline, ...] = ()
+    is_damaged: bool = False
+
+    @property
+    def spec_id(self) -> str | None:
+        """Its spec, None when nobody knows that any more."""
+        found: str | None = self.view["spec_id"]
+        return found
 
 
 class Listing:
@@ -41,17 +56,17 @@ class Listing:
 
     def sessions(self, params: ListParams) -> Answer:
         """List sessions, the last changed first."""
-        rows = sorted((r for r in self._rows() if _matches(r, params)), reverse=True, key=_order)
+        rows = [row for row in self._rows() if _matches(row, params)]
         total = len(rows)
         if params.cursor is not None:
             updated_at, session_id = decode_cursor("sessions", params.cursor, (str, str))
             rows = [row for row in rows if _order(row) < (updated_at, session_id)]
-        page = rows[: params.limit]
+        page = nlargest(params.limit, rows, key=_order)
         cursor = None
-        if len(rows) > len(page) and page:
+        if len(rows) > len(page):
             cursor = encode_cursor("sessions", list(_order(page[-1])))
         now = self._core.clock()
-        sessions = [self._summary(row, now) for row in page]
+        sessions = [{**row.view, **staleness(row.deadlines, now)} for row in page]
         return Answer({"sessions": sessions}, pagination=pagination(cursor, params.limit, total))
 
     def latest(self, spec_id: str) -> dict[str, Any] | None:
@@ -60,13 +75,15 @@ class Listing:
         Reads alone, so that it can be asked at any time. A damaged session counts as live.
         Raises OSError.
         """
-        rows = [row for row in self._rows() if _spec_of(row) in (None, spec_id)]
+        rows = [row for row in self._rows() if row.spec_id in (None, spec_id)]
         if not rows:
             return None
         chosen = max(rows, key=lambda row: (_is_live(row), _order(row)))
-        if chosen.state is None:
-            return chosen.data
-        state = self._core.store.files.read(chosen.session_id) or chosen.state
+        if chosen.is_damaged:
+            return dict(chosen.view)
+        state = self._core.store.files.read(chosen.session_id)
+        if state is None:
+            return None  # it was over, and has just been removed
         spec, _ = self._core.read_spec(state.spec_id)
         return session_view(self._core.policy.adapted(state), spec, self._core.clock())
 
@@ -114,34 +131,29 @@ class Listing:
         folder, seen = self._core.store.layout.sessions, set()
         if not folder.is_dir():
             return
-        read_at = time.time_ns()
+        settled = time.time_ns() - CLOCK_TICK_NS
         with os.scandir(folder) as entries:
             for entry in entries:
-                name, dot, suffix = entry.name.partition(".")
-                if (dot, suffix) != (".", "json") or not name.startswith("auto_"):
-                    continue
-                found = _stat(entry)
-                if found is None:
+                name = _session_of(entry.name)
+                found = None if name is None else _stat(entry)
+                if name is None or found is None:
                     continue
                 seen.add(name)
                 signature = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
                 cached = self._known.get(name)
-                row = cached[1] if cached and cached[0] == signature else self._read(name)
-                if row is None:
-                    continue
-                if read_at - found.st_mtime_ns > CLOCK_TICK_NS:
-                    known[name] = (signature, row)
-                yield row
+                if cached is None or cached[0] != signature:
+                    row = self._read(name)
+                    if row is None:
+                        continue
+                    cached = (signature, row)
+                if signature[0] < settled:
+                    known[name] = cached
+                yield cached[1]
         self._known = known
         for name, _ in self._core.store.anchors.live(besides=seen):  # their files were deleted
             row = self._read(name)
             if row is not None:
                 yield row
-
-    def _summary(self, row: _Row, now: datetime) -> dict[str, Any]:
-        if row.state is None:
-            return row.data
-        return summary_view(self._core.policy.adapted(row.state), now)
 
     def _read(self, session_id: str) -> _Row | None:
         try:
@@ -150,13 +162,20 @@ class Listing:
             return None  # a name that is no session id
         except (StateError, MigrationError) as error:
             spec_id = self._core.spec_of(session_id)
-            data = failed_view(session_id, spec_id, failure_reason(error), error.message)
-            return _Row("", session_id, None, data)
+            view = failed_view(session_id, spec_id, failure_reason(error), error.message)
+            return _Row("", session_id, view, is_damaged=True)
         if state is None:
             return None
-        # The list needs a few fields; thousands of whole states would be a burden.
-        slim = state.evolve(completed_task_ids=(), last_response=None, last_report=None)
-        return _Row(state.updated_at.isoformat(), session_id, slim, {})
+        view = summary_view(state)
+        return _Row(
+            view["updated_at"], session_id, view, deadlines(self._core.policy.adapted(state))
+        )
+
+
+def _session_of(name: str) -> str | None:
+    """Return the session whose file has that name, None for any other file."""
+    is_session = name.startswith("auto_") and name.endswith(".json") and name.count(".") == 1
+    return name[:-5] if is_session else None
 
 
 def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
@@ -171,18 +190,12 @@ def _order(row: _Row) -> tuple[str, str]:
 
 
 def _is_live(row: _Row) -> bool:
-    return row.state is None or not row.state.status.is_terminal
-
-
-def _spec_of(row: _Row) -> str | None:
-    """Return the spec of a row, None when nobody knows."""
-    found: str | None = row.data.get("spec_id") if row.state is None else row.state.spec_id
-    return found
+    return row.is_damaged or not row.view["status"].is_terminal
 
 
 def _matches(row: _Row, params: ListParams) -> bool:
-    status = SessionStatus.FAILED if row.state is None else row.state.status
-    return params.status_filter in (None, status) and params.spec_id in (None, _spec_of(row))
+    fits = params.status_filter is None or params.status_filter is row.view["status"]
+    return fits and params.spec_id in (None, row.spec_id)
 
 
 def _event(entry: dict[str, Any]) -> dict[str, Any]:

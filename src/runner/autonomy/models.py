@@ -22,6 +22,8 @@ from runner.autonomy.enums import (
     Verdict,
 )
 
+_set = object.__setattr__
+
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 
@@ -34,8 +36,20 @@ class Record(BaseModel):
     )
 
     def evolve(self, **changes: Any) -> Self:
-        """Return a copy with `changes`, which must be valid: they are not checked again."""
-        return self.model_copy(update=changes)
+        """Return a copy with `changes`, which must be valid: they are not checked again.
+
+        It is what `model_copy` makes of a record, at a third of its cost: records have no
+        private attributes and no extra fields that would have to be copied.
+        """
+        copy = self.__class__.__new__(self.__class__)
+        for name, value in (
+            ("__dict__", {**self.__dict__, **changes}),
+            ("__pydantic_fields_set__", self.__pydantic_fields_set__.union(changes)),
+            ("__pydantic_extra__", None),
+            ("__pydantic_private__", None),
+        ):
+            _set(copy, name, value)  # the record is frozen for everybody else
+        return copy
 
 
 class Counters(Record):

@@ -44,7 +44,12 @@ class Recovery:
             if spec_id is not None:
                 store.index.remove(spec_id, session_id)
             store.anchors.forget(session_id)
-        data = {"session_id": session_id, "spec_id": spec_id, "reset": True}
+        data = {
+            "session_id": session_id,
+            "spec_id": spec_id,
+            "reset": True,
+            "reason": params.reason,
+        }
         return Answer(data, warnings)
 
     def show(self, session_id: str, error: StateCorruptError | MigrationError) -> Answer:

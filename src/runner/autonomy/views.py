@@ -1,10 +1,11 @@
 """Sessions as callers see them: status, summaries, and what helps to take up the work again."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from runner.autonomy.core import Core
-from runner.autonomy.engine.pausing import stale_reason
+from runner.autonomy.engine.pausing import Deadline, deadlines, missed, stale_reason
 from runner.autonomy.engine.progress import Progress
 from runner.autonomy.enums import FailureReason, GateStatus, SessionStatus
 from runner.autonomy.models import PhaseShape, PhaseTiming, SessionState
@@ -22,7 +23,8 @@ def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[
         "session_id": state.id,
         "spec_id": state.spec_id,
         "status": state.status,
-        **staleness(state, now),
+        "effective_status": state.status,
+        **staleness(deadlines(state), now),
         "pause_reason": state.pause_reason,
         "failure_reason": state.failure_reason,
         "state_version": state.state_version,
@@ -74,13 +76,13 @@ def failed_view(
     }
 
 
-def summary_view(state: SessionState, now: datetime) -> dict[str, Any]:
-    """Return one row of `session list`."""
+def summary_view(state: SessionState) -> dict[str, Any]:
+    """Return one row of `session list`, without staleness."""
     return {
         "session_id": state.id,
         "spec_id": state.spec_id,
         "status": state.status,
-        **staleness(state, now),
+        "effective_status": state.status,
         "pause_reason": state.pause_reason,
         "failure_reason": state.failure_reason,
         "created_at": state.created_at.isoformat(),
@@ -91,11 +93,11 @@ def summary_view(state: SessionState, now: datetime) -> dict[str, Any]:
     }
 
 
-def staleness(state: SessionState, now: datetime) -> dict[str, Any]:
-    """Return the status as it will be once somebody writes; reading changes nothing."""
-    stale = stale_reason(state, now)
+def staleness(due: Iterable[Deadline], now: datetime) -> dict[str, Any]:
+    """Return what changes about a view once a deadline has passed: as the next write finds it."""
+    stale = missed(due, now)
     if stale is None:
-        return {"effective_status": state.status}
+        return {}
     reason, since = stale
     return {
         "effective_status": SessionStatus.PAUSED,

@@ -1,7 +1,5 @@
 """Rules 1 and 2: a report is there, belongs to the outstanding step, and proves it."""
 
-from dataclasses import replace
-
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.turn import Stop, Turn
 from runner.autonomy.enums import SessionStatus, StepOutcome, StepType
@@ -35,7 +33,7 @@ def match_step(turn: Turn) -> Turn | Stop:
             details=_outstanding(turn.state),
         )
     _refuse_foreign_fields(turn.report)
-    return replace(turn, answered=step)
+    return turn._replace(answered=step)
 
 
 def check_step_proof(turn: Turn) -> Turn | Stop:

@@ -1,5 +1,6 @@
 """Rules 4 to 8: the spec is intact, the session may go on, and nobody fell asleep."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from runner.autonomy.codes import ErrorCode
@@ -7,6 +8,9 @@ from runner.autonomy.engine.turn import Fail, Pause, Rest, Stop, Turn
 from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
 from runner.autonomy.models import SessionState
 from runner.autonomy.spec.structure import diff_structures
+
+Deadline = tuple[PauseReason, datetime]
+"""Why a session counts as paused after that moment."""
 
 
 def spec_is_readable(turn: Turn) -> Turn | Stop:
@@ -118,16 +122,25 @@ def step_due(state: SessionState, issued_at: datetime) -> datetime:
     return start + timedelta(minutes=state.limits.step_stale_minutes)
 
 
-def stale_reason(state: SessionState, now: datetime) -> tuple[PauseReason, datetime] | None:
+def stale_reason(state: SessionState, now: datetime) -> Deadline | None:
     """Return why a running session counts as paused, and since when, for those who only read."""
+    return missed(deadlines(state), now)
+
+
+def deadlines(state: SessionState) -> tuple[Deadline, ...]:
+    """Return after when a session counts as paused, and why, if nobody does anything meanwhile."""
     if state.status is not SessionStatus.RUNNING:
-        return None
-    if now > (due := heartbeat_due(state)):
-        return PauseReason.HEARTBEAT_STALE, due
+        return ()
+    heartbeat = (PauseReason.HEARTBEAT_STALE, heartbeat_due(state))
     step = state.last_step_issued
-    if step is not None and now > (due := step_due(state, step.issued_at)):
-        return PauseReason.STEP_STALE, due
-    return None
+    if step is None:
+        return (heartbeat,)
+    return heartbeat, (PauseReason.STEP_STALE, step_due(state, step.issued_at))
+
+
+def missed(due: Iterable[Deadline], now: datetime) -> Deadline | None:
+    """Return the first of the deadlines that has passed."""
+    return next((deadline for deadline in due if now > deadline[1]), None)
 
 
 def _woken(state: SessionState) -> datetime:

@@ -1,7 +1,5 @@
 """Rules 9 to 17: what the active phase needs next, and when it is left."""
 
-from dataclasses import replace
-
 from runner.autonomy.engine.progress import Progress
 from runner.autonomy.engine.turn import Complete, Issue, Pause, Stop, Turn
 from runner.autonomy.enums import GatePolicy, GateStatus, PauseReason, StepType
@@ -11,7 +9,7 @@ from runner.autonomy.spec.structure import SpecPhase
 
 def survey(turn: Turn) -> Turn | Stop:
     """Before rule 9: look at what is done and what is left, once for all that follow."""
-    return replace(turn, progress=Progress.of(turn.state, turn.known_spec))
+    return turn._replace(progress=Progress.of(turn.state, turn.known_spec))
 
 
 def return_to_earlier_phase(turn: Turn) -> Turn | Stop:
@@ -147,7 +145,7 @@ def work_is_complete(turn: Turn) -> Turn | Stop:
     following = turn.known_progress.first_open(turn.state)
     if following is not None:
         state = close_timing(turn.state, turn)
-        return replace(turn, state=enter_phase(state, following.id, turn), crossed=True)
+        return turn._replace(state=enter_phase(state, following.id, turn), crossed=True)
     if turn.known_progress.completed_any and not turn.known_progress.left_out:
         return Complete()
     return _nothing_to_do(turn)

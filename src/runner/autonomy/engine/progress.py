@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from runner.autonomy.enums import TaskStatus
 from runner.autonomy.models import SessionState
@@ -36,10 +37,12 @@ class Progress:
         settled = self.done | self.skipped
         groups: dict[str, tuple[SpecTask, ...]] = {}
         for phase in self.spec.phases:
-            waiting = tuple(
-                task
-                for task in phase.tasks
-                if task.id not in settled and task.status is not TaskStatus.BLOCKED
+            waiting = tuple(  # of a list: this is walked on every step
+                [
+                    task
+                    for task in phase.tasks
+                    if task.id not in settled and task.status is not TaskStatus.BLOCKED
+                ]
             )
             if waiting:
                 groups[phase.id] = waiting
@@ -76,8 +79,8 @@ class Progress:
             first: a deliverable that goes before the others when it can be worked on.
         """
         waiting = self.pending.get(phase_id, ())
-        wanted = (task for task in waiting if task.id == first)
-        return next((t for t in (*wanted, *waiting) if not self.waits_for(t)), None)
+        wanted = [task for task in waiting if task.id == first] if first is not None else []
+        return next((t for t in chain(wanted, waiting) if not self.waits_for(t)), None)
 
     def waits_for(self, task: SpecTask) -> tuple[str, ...]:
         """Return the dependencies of `task` that are not completed."""

@@ -1,7 +1,7 @@
 """How a turn ends: the new state with everything that follows from it, ready to be written."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
@@ -171,7 +171,7 @@ def _end(turn: Turn, stop: Stop) -> _Ending:
 
 def _end_paused(turn: Turn, pause: Pause) -> _Ending:
     if pause.reason is PauseReason.PHASE_COMPLETE:
-        turn = replace(turn, state=close_timing(turn.state, turn), crossed=True)
+        turn = turn._replace(state=close_timing(turn.state, turn), crossed=True)
     step = describe_stop(turn, StepType.PAUSE, pause.message, pause.reason)
     return _Ending(paused(turn, pause), step, pause.details)
 
@@ -195,7 +195,7 @@ def _end_completed(turn: Turn) -> _Ending:
     details = _completion(turn)
     content = f"Session {state.id} completed {state.counters.tasks_completed} deliverables."
     data = {**details, "total_duration_seconds": seconds}
-    done = replace(turn, state=state, crossed=True).noting(
+    done = turn._replace(state=state, crossed=True).noting(
         Draft(EntryType.SESSION, "Session completed", content, data)
     )
     message = "All achievable deliverables have passed."

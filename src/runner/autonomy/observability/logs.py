@@ -27,7 +27,8 @@ def log_call(seen: Observation) -> None:
 def fields_of(seen: Observation) -> dict[str, Any]:
     """Return the fields of a call's record; what does not apply is None.
 
-    No token, note or other text of a caller is among them.
+    No token, note or other text of a caller is among them, but for the reason of a reset: what it
+    was for is looked up after the session and its answers are gone.
     """
     state = seen.call.session
     step = state.last_step_issued if state is not None else None
@@ -43,6 +44,7 @@ def fields_of(seen: Observation) -> dict[str, Any]:
         "status": state.status if state else None,
         "pause_reason": state.pause_reason if state else None,
         "failure_reason": state.failure_reason if state else None,
+        "reset_reason": seen.data.get("reason") if seen.name == "session reset" else None,
         "state_version": state.state_version if state else None,
         "step_proof_validation": proof_validation(seen),
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.autonomy.calls import Call
 from runner.autonomy.observability.logs import log_call
-from runner.autonomy.observability.meter import emit
+from runner.autonomy.observability.meter import emit, is_listening
 from runner.autonomy.observability.metrics import Observation, measure
 
 _PROOFS = ("autonomy_step_proof", "step_proof")
@@ -26,7 +26,8 @@ def observe(call: Call, envelope: Mapping[str, Any], params: Mapping[str, Any]) 
         proof_given=_brings_proof(params),
         milliseconds=call.elapsed * 1000,
     )
-    emit(measure(seen))
+    if is_listening():
+        emit(measure(seen))
     log_call(seen)
 
 

@@ -3,18 +3,19 @@
 import contextlib
 import errno
 import os
-import stat
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.autonomy.calls import seconds_left
 from runner.autonomy.enums import TaskStatus
 from runner.autonomy.models import TaskChange
 from runner.autonomy.spec import splice
 from runner.autonomy.spec.structure import Spec, SpecPhase, SpecTask
+from runner.autonomy.store.regular import read_regular
 from runner.deliverables.codec import decode
 from runner.deliverables.document import InvalidValueError, corrupt_value, parse_object
 from runner.deliverables.model import Deliverable, Status, StatusFile
@@ -32,8 +33,7 @@ class SpecUnreadableError(StateError):
     """There is no spec, or it can't be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(NamedTuple):
     """What the file said when it was read last.
 
     Attributes:
@@ -71,6 +71,7 @@ class SpecSource:
         lock_timeout: float = 5.0,
     ) -> None:
         self._repository = StatusRepository(status_path(workspace), lock_timeout=lock_timeout)
+        self._lock_path = self._repository.lock_path
         self._workspace = workspace
         self._common = tuple(common_verification)
         self._lock_timeout = lock_timeout
@@ -111,7 +112,7 @@ class SpecSource:
     def sweep_leftovers(self) -> None:
         """Remove what killed writers of `status.json` left, unless one is at work. Never raises."""
         path = self._repository.path
-        with contextlib.suppress(RunnerError, OSError), locked(self._repository.lock_path, 0.0):
+        with contextlib.suppress(RunnerError, OSError), locked(self._lock_path, 0.0):
             for leftover in path.parent.glob(f".{path.name}.*.tmp"):
                 leftover.unlink(missing_ok=True)
 
@@ -123,11 +124,11 @@ class SpecSource:
             if known is not None and not fresh and known.still_holds(signature):
                 return known
             read_at = time.time_ns()
-            content = _read_regular(path)
+            content = read_regular(path, MAX_FILE_BYTES)
         except OSError as error:
             raise _missing(path, error) from error
         if known is not None and content == known.content and known.signature[0] == signature[0]:
-            reading = replace(known, signature=signature, read_at_ns=read_at)
+            reading = known._replace(signature=signature, read_at_ns=read_at)
         else:
             reading = self._parse(content, signature, read_at)
         self._reading = reading
@@ -135,7 +136,7 @@ class SpecSource:
 
     def _apply_in_place(self, change: TaskChange) -> bool:
         """Change one status where the layout allows it; False leaves it to the repository."""
-        with locked(self._repository.lock_path, seconds_left(self._lock_timeout)):
+        with locked(self._lock_path, seconds_left(self._lock_timeout)):
             reading = self._current(fresh=True)
             if reading.updated_on != self._repository.today() or not self._is_plain(reading):
                 return False
@@ -152,7 +153,7 @@ class SpecSource:
         if reading.plain is not None:
             return reading.plain
         plain = splice.is_plain(reading.content, reading.all_ids)
-        self._reading = replace(reading, plain=plain)
+        self._reading = reading._replace(plain=plain)
         return plain
 
     def _remember(self, reading: _Reading, change: TaskChange, content: bytes) -> None:
@@ -161,8 +162,7 @@ class SpecSource:
         spec = reading.spec.with_status(
             change.task_id, change.status, mtime=signature[0] / 1e9, size=signature[2]
         )
-        self._reading = replace(
-            reading,
+        self._reading = reading._replace(
             signature=signature,
             read_at_ns=time.time_ns(),
             content=content,
@@ -196,8 +196,6 @@ class SpecSource:
                 )
 
     def _file(self, content: bytes) -> StatusFile:
-        if len(content) > MAX_FILE_BYTES:
-            raise SpecUnreadableError(f"{self._repository.path} is far too large.")
         try:
             return self._decode(content)
         except StateError as error:
@@ -273,16 +271,9 @@ def _signature(path: Path) -> tuple[int, ...]:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
 
 
-def _read_regular(path: Path) -> bytes:
-    """Return the content of a regular file; a pipe must not make us wait. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        return file.read(MAX_FILE_BYTES + 1)
-
-
 def _missing(path: Path, error: OSError | None) -> SpecUnreadableError:
+    if error is not None and error.errno == errno.EFBIG:
+        return SpecUnreadableError(f"{path} is far too large.")
     why = f": {error.strerror}" if error is not None else ""
     return SpecUnreadableError(
         f"The spec's deliverables can't be read from {path}{why}.",

@@ -38,6 +38,10 @@ class SpecPhase:
     verification: tuple[str, ...] = ()
 
 
+_OF_STRUCTURE = ("structure", "structure_hash", "_places")
+"""What a spec has worked out about its structure, which no status changes."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """One reading of the spec.
@@ -76,15 +80,21 @@ class Spec:
 
         What is known about the structure is kept: a status is no part of it.
         """
-        phase_id = self.tasks[task_id].phase_id
+        old = self.tasks[task_id]
+        new = replace(old, status=status)
         phases = tuple(
-            _with_task_status(phase, task_id, status) if phase.id == phase_id else phase
+            _with_task(phase, self._places[task_id], new) if phase.id == old.phase_id else phase
             for phase in self.phases
         )
         changed = replace(self, phases=phases, mtime=mtime, size=size)
-        known = {k: v for k, v in self.__dict__.items() if k in ("structure", "structure_hash")}
-        changed.__dict__.update(known)
+        known = {k: v for k, v in self.__dict__.items() if k in _OF_STRUCTURE}
+        changed.__dict__.update(known, tasks={**self.tasks, task_id: new})
         return changed
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        """Where each deliverable stands in its phase."""
+        return {task.id: at for phase in self.phases for at, task in enumerate(phase.tasks)}
 
     @cached_property
     def _by_id(self) -> Mapping[str, SpecPhase]:
@@ -165,9 +175,8 @@ def diff_structures(old: WorkflowStructure, new: WorkflowStructure) -> Structure
     )
 
 
-def _with_task_status(phase: SpecPhase, task_id: str, status: TaskStatus) -> SpecPhase:
-    tasks = tuple(replace(t, status=status) if t.id == task_id else t for t in phase.tasks)
-    return replace(phase, tasks=tasks)
+def _with_task(phase: SpecPhase, at: int, task: SpecTask) -> SpecPhase:
+    return replace(phase, tasks=(*phase.tasks[:at], task, *phase.tasks[at + 1 :]))
 
 
 def _shape(phase: SpecPhase) -> PhaseShape:

@@ -98,11 +98,11 @@ class Anchors:
     def live(self, *, besides: Container[str] = ()) -> Iterator[tuple[str, Anchor]]:
         """Yield the sessions that are noted as live, but for those that are known already."""
         try:
-            names = sorted(os.listdir(self._folder))  # noqa: PTH208 - names, not paths
+            names = os.listdir(self._folder)  # noqa: PTH208 - names, not paths
         except FileNotFoundError:
             return
-        for name in names:
-            if name in besides or not is_session_id(name):
+        for name in sorted(name for name in names if name not in besides):
+            if not is_session_id(name):
                 continue
             anchor = self.read(name)
             if anchor is not None and anchor.live:

@@ -36,11 +36,13 @@ class Loaded:
     Attributes:
         warnings: what could not be healed, and the problem.
         problem: what is wrong with its journal, None when nothing is.
+        tail: where its journal ends while the lock is held, None when that has to be read anew.
     """
 
     state: SessionState
     warnings: tuple[str, ...] = ()
     problem: str | None = None
+    tail: Tail | None = None
 
 
 class SessionStore:
@@ -110,8 +112,10 @@ class SessionStore:
         tail, unreadable = _tail_of(journal)
         problem = self._examine(state, tail)
         settled = settle(state.outbox, journal, self._source, tail=tail)
-        warnings = tuple(filter(None, (unreadable, problem)))
-        return Loaded(state.evolve(outbox=settled.outbox), (*warnings, *settled.warnings), problem)
+        if settled.outbox is not state.outbox:
+            state = state.evolve(outbox=settled.outbox)
+        warnings = (*filter(None, (unreadable, problem)), *settled.warnings)
+        return Loaded(state, warnings, problem, None if settled.appended else tail)
 
     def inspect(self, session_id: str) -> Loaded | None:
         """Return the session for those who only read, checked like one that is loaded.
@@ -148,10 +152,11 @@ class SessionStore:
                 return f"The verification receipt of {phase_id} is missing or was changed."
         return None
 
-    def commit(self, state: SessionState) -> Loaded:
+    def commit(self, state: SessionState, tail: Tail | None = None) -> Loaded:
         """Write the session, then apply what follows; return it as written.
 
-        Needs the session's lock. Raises StateWriteError: nothing has changed then.
+        Needs the session's lock; `tail` is what `load` found under the same hold of it, if
+        nothing was committed since. Raises StateWriteError: nothing has changed then.
         """
         head = state.journal_head
         new = [entry for entry in state.outbox.entries if entry.seq > head.seq]
@@ -159,7 +164,8 @@ class SessionStore:
         if new:
             state = state.evolve(journal_head=JournalHead(seq=new[-1].seq, line_hash=last))
         self.files.write(state)
-        settled = settle(state.outbox, self.journal(state.id), self._source, lines=lines)
+        journal = self.journal(state.id)
+        settled = settle(state.outbox, journal, self._source, tail=tail, lines=lines)
         return Loaded(state, (*settled.warnings, *self._note(state)))
 
     def heal(self, session_id: str) -> None:

@@ -7,10 +7,11 @@ so that their cost does not depend on the journal's length.
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from runner.autonomy.models import JournalEntry
 from runner.autonomy.store.regular import open_regular
@@ -19,6 +20,7 @@ from runner.files import write_error
 GENESIS = "sha256:" + "0" * 64
 _BLOCK = 16 * 1024
 _MOST_RUBBISH = 1000  # lines; a journal of nothing else must not hold up every call
+_NEW_FILE_MODE = 0o666  # the umask takes its share
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -48,7 +50,7 @@ class Journal:
     def tail(self) -> Tail:
         """Return the journal's end; number 0 for an empty or missing one. Raises OSError."""
         try:
-            with open_regular(self._path) as file:
+            with _reading(self._path) as file:
                 return _tail(file)
         except FileNotFoundError:
             return Tail(0, GENESIS, 0)
@@ -64,7 +66,8 @@ class Journal:
 
         Args:
             entries: in order.
-            tail: the journal's end as just read, to save reading it again.
+            tail: the journal's end as read under the lock that is held still, to save reading
+                it again; it is read again when the file ends elsewhere.
             lines: entries that were chained already, by number.
 
         Raises:
@@ -72,9 +75,11 @@ class Journal:
                 later sets that right.
         """
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(self._path, _FLAGS), "r+b") as file:  # noqa: PTH123
-                _append(file, entries, tail or _tail(file), lines or {})
+            file = self._opened()
+            try:
+                _append(file, entries, _known_end(file, tail), lines or {})
+            finally:
+                os.close(file)
         except OSError as error:
             raise write_error(self._path, error) from error
 
@@ -84,7 +89,7 @@ class Journal:
         A position inside a line is taken for the start of that line. Raises OSError.
         """
         try:
-            with open_regular(self._path) as file:
+            with _reading(self._path) as file:
                 size = _whole_lines_end(file, _size(file))
                 stop = size if end is None else _whole_lines_end(file, min(end, size))
                 return _page(file, limit, stop)
@@ -99,7 +104,7 @@ class Journal:
         expected, seq = GENESIS, 0
         if not self._path.exists():
             return None
-        with open_regular(self._path) as file:
+        with open(open_regular(self._path), "rb") as file:  # noqa: PTH123 - a descriptor
             for line in file:
                 if not line.endswith(b"\n"):
                     break
@@ -109,6 +114,14 @@ class Journal:
                     return seq
                 expected = _hash(line)
         return None
+
+    def _opened(self) -> int:
+        """Return a descriptor to append with; the folder is made when it is missing."""
+        try:
+            return os.open(self._path, _FLAGS, _NEW_FILE_MODE)
+        except FileNotFoundError:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            return os.open(self._path, _FLAGS, _NEW_FILE_MODE)
 
 
 def chain(entries: Sequence[JournalEntry], previous: str) -> tuple[dict[int, bytes], str]:
@@ -121,7 +134,7 @@ def chain(entries: Sequence[JournalEntry], previous: str) -> tuple[dict[int, byt
 
 
 def _append(
-    file: BinaryIO, entries: Sequence[JournalEntry], tail: Tail, known: Mapping[int, bytes]
+    file: int, entries: Sequence[JournalEntry], tail: Tail, known: Mapping[int, bytes]
 ) -> None:
     new, previous = b"", tail.line_hash
     for entry in entries:
@@ -131,11 +144,17 @@ def _append(
             previous = _hash(line)
     if not new:
         return
-    file.seek(tail.end)
-    file.truncate()
-    file.write(new)
-    file.flush()
-    os.fsync(file.fileno())
+    if _size(file) != tail.end:
+        os.ftruncate(file, tail.end)
+    os.lseek(file, tail.end, os.SEEK_SET)
+    while new:
+        new = new[os.write(file, new) :]
+    os.fsync(file)
+
+
+def _known_end(file: int, tail: Tail | None) -> Tail:
+    """Return the journal's end: as read before, if it still is where the file ends."""
+    return tail if tail is not None and tail.end == _size(file) else _tail(file)
 
 
 def _line(entry: JournalEntry, previous: str) -> bytes:
@@ -155,44 +174,76 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return entry if isinstance(entry, dict) else None
 
 
-def _size(file: BinaryIO) -> int:
-    return file.seek(0, os.SEEK_END)
+@contextmanager
+def _reading(path: Path) -> Iterator[int]:
+    """Hold a descriptor of a regular file. Raises OSError."""
+    descriptor = open_regular(path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def _tail(file: BinaryIO) -> Tail:
-    size = end = _whole_lines_end(file, _size(file))
+def _size(file: int) -> int:
+    return os.fstat(file).st_size
+
+
+def _read(file: int, start: int, end: int) -> bytes:
+    os.lseek(file, start, os.SEEK_SET)
+    return os.read(file, end - start)
+
+
+def _tail(file: int) -> Tail:
+    size = _size(file)
+    block = _read(file, max(0, size - _BLOCK), size)
+    end = block.rfind(b"\n") + 1
+    start = block.rfind(b"\n", 0, max(end - 1, 0)) + 1
+    if start > 0 or size <= _BLOCK:  # the last whole line lies in the block, or there is none
+        found = _tail_at(block[start:end], max(0, size - _BLOCK) + end)
+        if found is not None:
+            return found
+    return _find_tail(file, size)
+
+
+def _find_tail(file: int, size: int) -> Tail:
+    """Return the journal's end where its last line is long, torn or rubbish."""
+    size = end = _whole_lines_end(file, size)
     for _ in range(_MOST_RUBBISH):
         if end == 0:
             return Tail(0, GENESIS, 0)
         start = _whole_lines_end(file, end - 1)
-        file.seek(start)
-        line = file.read(end - start)
-        entry = _parse(line)
-        if entry is not None and isinstance(entry.get("seq"), int):
-            return Tail(entry["seq"], _hash(line), end)
+        found = _tail_at(_read(file, start, end), end)
+        if found is not None:
+            return found
         end = start  # a line of rubbish, as after a crash of the machine
     return Tail(0, GENESIS, size)  # no crash leaves so many: what stands there stays
 
 
-def _whole_lines_end(file: BinaryIO, end: int) -> int:
+def _tail_at(line: bytes, end: int) -> Tail | None:
+    """Return the end that a line gives, None for rubbish."""
+    entry = _parse(line)
+    if entry is None or not isinstance(entry.get("seq"), int):
+        return None
+    return Tail(entry["seq"], _hash(line), end)
+
+
+def _whole_lines_end(file: int, end: int) -> int:
     """Return the offset after the last line break before `end`, 0 when there is none."""
     while end > 0:
         start = max(0, end - _BLOCK)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
+        found = _read(file, start, end).rfind(b"\n")
         if found >= 0:
             return start + found + 1
         end = start
     return 0
 
 
-def _page(file: BinaryIO, limit: int, end: int) -> Page:
+def _page(file: int, limit: int, end: int) -> Page:
     start, found, blocks = end, 0, []
     while start > 0 and found <= limit:
         size = min(_BLOCK, start)
         start -= size
-        file.seek(start)
-        blocks.append(file.read(size))
+        blocks.append(_read(file, start, start + size))
         found += blocks[-1].count(b"\n")
     lines = b"".join(reversed(blocks)).splitlines(keepends=True)
     if start > 0:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from platformdirs import user_state_path
@@ -53,7 +54,7 @@ def check_spec_id(spec_id: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The files of one workspace; `root` is its `autonomy` folder."""
 
@@ -77,19 +78,19 @@ class Layout:
         inner = (self.sessions, self.locks, self.journals, self.index.parent)
         return (self.root, *inner, self.root / "reviews", self.root / "receipts")
 
-    @property
+    @cached_property
     def sessions(self) -> Path:
         return self.root / "sessions"
 
-    @property
+    @cached_property
     def locks(self) -> Path:
         return self.root / "locks"
 
-    @property
+    @cached_property
     def journals(self) -> Path:
         return self.root / "journal"
 
-    @property
+    @cached_property
     def index(self) -> Path:
         return self.root / "index" / "spec_active_index.json"
 

@@ -16,10 +16,11 @@ from runner.errors import RunnerError, StateError
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What is left of an outbox, and why."""
+    """What is left of an outbox, and why; `appended` when the journal has got longer."""
 
     outbox: Outbox
     warnings: tuple[str, ...] = ()
+    appended: bool = False
 
 
 def settle(
@@ -36,7 +37,7 @@ def settle(
         outbox: of the state as written.
         journal: the session's.
         source: where the statuses stand.
-        tail: the journal's end, when it was just read.
+        tail: the journal's end as read under the lock that is held still.
         lines: entries as they were chained already.
     """
     if not outbox.entries and not outbox.changes:
@@ -57,8 +58,9 @@ def settle(
         journal.append(pending, tail=tail, lines=lines)
     except StateError as error:
         entries_left = Outbox(entries=pending)
-        return Settled(entries_left, (f"A journal entry is not written yet: {error}",))
-    return Settled(Outbox())
+        warning = f"A journal entry is not written yet: {error}"
+        return Settled(entries_left, (warning,), appended=True)  # perhaps in part
+    return Settled(Outbox(), appended=True)
 
 
 def _set_statuses(changes: Sequence[TaskChange], source: SpecSource) -> None:

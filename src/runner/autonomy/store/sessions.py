@@ -60,7 +60,8 @@ class SessionFiles:
         """Replace the session's file. Raises StateWriteError; the old state stands then."""
         path = self._layout.session(state.id)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            if not os.path.isdir(self._layout.sessions):  # noqa: PTH112 - a third of the cost
+                path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(path, error) from error
         content = state.model_dump_json(by_alias=True).encode("utf-8", "surrogatepass")
