@@ -70,12 +70,16 @@ class Checkpoints:
     def __init__(self) -> None:
         self.phases: list[str] = []
         self.steps: list[str] = []
+        self.changed: tuple[str, ...] = ()
 
     def phase_started(self, phase_id: str) -> None:
         self.phases.append(phase_id)
 
     def record(self, step_id: str, phase_id: str | None, summary: str) -> None:
         self.steps.append(summary)
+
+    def touched(self) -> tuple[str, ...]:
+        return self.changed
 
 
 class Killed(BaseException):
@@ -98,6 +102,10 @@ class Mortal:
         self._dies_at = dies_at
         self.calls = 0
         self.refusals: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def die_now(self) -> None:
+        """Answer no request any more."""
+        self._dies_at = 0
 
     def call(self, group: str, command: str, /, **params: Any) -> dict[str, Any]:
         self.calls += 1

@@ -122,8 +122,8 @@ class SteppedFlow:
         with suppress(PlaneRefusedError):
             if step is not None and context is not None and step.type == StepType.IMPLEMENT_TASK:
                 await self._report_word(step, context)
-        # What was not accepted until here is not part of the result.
-        self._claims.bind(None)
+        # What was not accepted until here is not part of the result; the next run looks at it.
+        self._claims.release(reported=False)
         if self._session_id is not None:
             with suppress(PlaneRefusedError):
                 view = await self._plane.ask("session", "status", session_id=self._session_id)
@@ -273,15 +273,21 @@ class SteppedFlow:
             "step",
             "next",
             session_id=context.session_id,
-            last_step_result=outcome.report(step),
+            last_step_result=outcome.report(step, await self._touched(step)),
         )
         self._stalled = outcome.stalled
         await self._accepted(step, outcome, context)
         return answer
 
+    async def _touched(self, step: Step) -> tuple[str, ...]:
+        """Return what the step's work changed, for whoever reads the journal or goes on with it."""
+        if self._checkpoints is None or step.type == StepType.RUN_FIDELITY_GATE:
+            return ()
+        return await anyio.to_thread.run_sync(self._checkpoints.touched)
+
     async def _accepted(self, step: Step, outcome: Outcome, context: StepContext) -> None:
         self._open_step = context.memory = None  # what is remembered is about this step
-        self._claims.bind(None)
+        self._claims.release()
         if step.task_id is not None and outcome.succeeded:
             announce(step.task_id, Status.PASSED, context)
         if not outcome.succeeded:
@@ -314,7 +320,7 @@ class SteppedFlow:
             "step",
             "report",
             session_id=context.session_id,
-            last_step_result=outcome.report(step),
+            last_step_result=outcome.report(step, await self._touched(step)),
         )
         await self._accepted(step, outcome, context)
 
