@@ -29,6 +29,7 @@ from runner.loop.run import Run
 from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.stepping import SteppedFlow, StepSettings
 from runner.loop.termination import Limits
+from runner.loop.unjudged import was_rolled_back
 from runner.loop.waiting import QuotaWait
 from runner.marker import Instruction, PromptMarker
 
@@ -138,6 +139,7 @@ class Bench:
         dies_at: float | None = None,
         reuse_below_pct: int | None = None,
         beat_seconds: float = 30.0,
+        common_verification: Sequence[str] = (),
     ) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(exist_ok=True, parents=True)
@@ -174,7 +176,13 @@ class Bench:
                 sleep=self.sleep,
             ),
             SteppedFlow(
-                StepSettings(SPEC_ID, start or {}, one_phase=one_phase),
+                StepSettings(
+                    SPEC_ID,
+                    start or {},
+                    one_phase=one_phase,
+                    common_verification=common_verification,
+                    rolled_back=lambda: was_rolled_back(self.folder),
+                ),
                 plane=Plane(self.mortal, self.events),
                 claims=self.plan.deliverables,
                 judges=lambda _: self.judges.as_judges(),

@@ -6,7 +6,7 @@ from typing import Any
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
-from runner.loop.events import ExitReason, Notice
+from runner.loop.events import ExitReason
 from runner.loop.phases import phase_rows
 from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import PLAN_RULES, Ending, Limits, Situation, evaluate
@@ -23,13 +23,6 @@ SYNC = {
     "command": "runner sync",
 }
 """What is recommended after `CHANGED_SPEC`, as CONTRACT §6 has it."""
-
-UNJUDGED = Notice(
-    "warning",
-    "All deliverables have passed by .runner/status.json, but no autonomous session is known here: "
-    "this run has neither verified nor reviewed them",
-    "To have that done: `runner session start`, then `runner run`.",
-)
 
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
 _GOES_ON = "`runner run` goes on from here."

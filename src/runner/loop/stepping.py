@@ -1,6 +1,6 @@
 """`runner run`: plan the spec, then step, execute, report, until the control plane ends it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,6 @@ from runner.loop.edits import Edits, PlanEditedError, other_phases
 from runner.loop.endings import (
     CHANGED_SPEC,
     SYNC,
-    UNJUDGED,
     ending_of,
     phase_ending,
     plan_ending,
@@ -46,6 +45,7 @@ from runner.loop.steps.implement import announce
 from runner.loop.steps.step import Outcome, Step
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError
 from runner.loop.unheeded import unheeded
+from runner.loop.unjudged import still_holds, was_judged
 from runner.marker import Instruction
 
 _OWN_RESTS = frozenset(
@@ -64,11 +64,15 @@ class StepSettings:
         spec_id: the workspace's spec.
         start: the parameters of `session start`, for a session that is new.
         one_phase: whether to end where a phase does.
+        common_verification: commands that close every phase.
+        rolled_back: returns whether the tree was rolled back since the last session.
     """
 
     spec_id: str
     start: Mapping[str, Any] = field(default_factory=dict)
     one_phase: bool = False
+    common_verification: Sequence[str] = ()
+    rolled_back: Callable[[], bool] = lambda: False
 
 
 class SteppedFlow:
@@ -166,15 +170,21 @@ class SteppedFlow:
         if ending is None:
             return None
         last = await last_session(self._plane, self._settings.spec_id)
-        if ending.reason is ExitReason.ALL_PASSED:
-            if last is None:
-                self._sink(UNJUDGED)
-            elif last["status"] != SessionStatus.COMPLETED:
-                # It was ended before all that passed was verified and reviewed.
-                return None
+        if ending.reason is ExitReason.ALL_PASSED and not await self._is_judged(last):
+            return None
         self._session_id = None if last is None else str(last["session_id"])
         self._details = {"loop_signal": signal_of(ending)}
         return ending
+
+    async def _is_judged(self, last: Mapping[str, Any] | None) -> bool:
+        """Whether what has passed may count as done, without every phase being judged again."""
+        file = self._claims.load()
+        if last is None:
+            common, verifier = self._settings.common_verification, self._judges("").verifier
+            return file is None or await still_holds(file, verifier, common, self._sink)
+        view = await self._plane.ask("session", "status", session_id=last["session_id"])
+        rolled_back = await anyio.to_thread.run_sync(self._settings.rolled_back)
+        return was_judged(view, file, rolled_back=rolled_back)
 
     async def _plan(self, sessions: Sessions) -> None:
         """Have the spec planned, where no deliverable is there."""
