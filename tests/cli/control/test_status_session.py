@@ -112,8 +112,8 @@ def test_where_runner_run_is_at_home_a_resumed_session_names_it_as_what_comes_ne
     _looped(cli)
     cli.start()
     cli.ok("session", "pause")
-    said = cli.people("session", "resume").out
-    assert f"Next: runner run --project-dir {cli.workspace}" in said.replace(" \\\n     ", "")
+    said = " ".join(cli.people("session", "resume").out.replace("\\\n", " ").split())
+    assert f"Next: runner run --project-dir {cli.workspace}" in said
 
 
 def test_for_callers_of_their_own_a_resumed_session_names_its_next_step(cli: Cli) -> None:
