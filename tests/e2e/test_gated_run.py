@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.e2e.harness import (
     Project,
     project,
 )
+from tests.e2e.test_sync import VERIFY
 
 pytestmark = pytest.mark.e2e
 
@@ -322,3 +324,46 @@ def test_what_was_passed_before_a_kill_is_reported_without_another_session(
         result = _result(ours)
         asked = _asked_about(ours, "CLI-001")
     assert (before, result["exit_reason"]) == (([], asked), "all_passed")
+
+
+SYNC_NOTHING_NEW = """
+[[session]]
+instruction = "sync"
+
+[[session.turn]]
+text = "The plan covers it."
+"""
+
+
+def test_an_edited_spec_is_taken_over_by_a_sync_and_the_run_then_goes_on(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND + SYNC_NOTHING_NEW + VERIFY) as ours:
+        ours.run("-n", "2")
+        (ours.path / "SPEC.md").write_text("# greeter\n\nIt says hello twice.\n", encoding="utf-8")
+        stopped = _result(ours)
+        synced = ours.run(command="sync")
+        result = _result(ours)
+        steps = _accepted(ours)
+    assert (stopped["exit_code"], synced.returncode) == (7, 0)
+    assert result["exit_reason"] == "all_passed"
+    assert [subject for kind, subject, _ in steps if kind == "implement_task"] == [
+        "CLI-001",
+        "CLI-002",
+    ]
+
+
+def test_what_a_person_acknowledges_is_gone_on_with_by_the_commands_that_are_named(
+    tmp_path: Path,
+) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        paused = _result(ours, "--gate-policy", "manual")
+        (command,) = [
+            action["command"]
+            for action in paused["recommended_actions"]
+            if action["action"] == "acknowledge"
+        ]
+        group, *words = shlex.split(command)[1:]
+        acknowledged = ours.run(*words, command=group)
+        result = _result(ours)
+    assert acknowledged.returncode == 0
+    assert "Next: runner run\n" in acknowledged.stdout
+    assert (result["exit_reason"], result["gates"][0]["verdict"]) == ("all_passed", "pass")
