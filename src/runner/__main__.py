@@ -9,6 +9,8 @@ import os
 import sys
 
 _FAILURE = 1
+_INTERRUPTED = 130
+_RUNS = frozenset({"run", "sync", "demo"})
 
 
 def main() -> int:
@@ -20,6 +22,9 @@ def main() -> int:
         code = _answer(sys.argv[1:])
         if sys.stdout is not None:
             sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        return _INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output is gone; nothing that could be said would arrive.
         _silence_stdout()
@@ -49,9 +54,26 @@ def _answer(arguments: list[str]) -> int:
         if text is not None:
             print(text, end="")
             return 0
+    if arguments and arguments[0] in _RUNS:
+        return _run(arguments)
     from runner.cli.main import run_command_line  # noqa: PLC0415
 
     return run_command_line(arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command that has an exit code for each signal, also for one that comes early."""
+    from runner.cli.starting_signals import InterruptedEarly, take_signals  # noqa: PLC0415
+
+    try:
+        take_signals()
+        from runner.cli.main import run_command_line  # noqa: PLC0415
+
+        return run_command_line(arguments)
+    except InterruptedEarly as stop:
+        from runner.cli.main import tell_interruption  # noqa: PLC0415
+
+        return tell_interruption(arguments, stop.signal_number)
 
 
 def _silence_stdout() -> None:

@@ -28,7 +28,7 @@ def test_a_review_session_is_told_what_to_correct_until_its_review_is_taken(stag
     assert refused.is_error
     assert "use one of" in str(refused.content)
     assert not taken.is_error
-    assert "Your review is recorded: fail, 1 findings" in str(taken.content)
+    assert "Your review is recorded: fail, 1 finding" in str(taken.content)
 
 
 @pytest.mark.parametrize("instruction", [Instruction.CODING, Instruction.REMEDIATE])

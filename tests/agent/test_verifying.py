@@ -130,6 +130,31 @@ async def test_the_receipt_is_what_the_control_plane_takes(make: Make) -> None:
     assert json.loads(run.receipt_path.read_text()) == run.receipt
 
 
+def _box_that_fails(times: int) -> Callable[[list[str]], list[str]]:
+    """Return a box that can't be made so often; it counts in a file of the project."""
+    script = (
+        "n=$(cat made 2>/dev/null || echo 0); echo $((n + 1)) > made; "
+        f'if [ $n -lt {times} ]; then echo "bwrap: no such mount" >&2; exit 1; fi; exec "$@"'
+    )
+    return lambda command: ["/bin/bash", "-c", script, "box", *command]
+
+
+async def test_a_box_that_could_not_be_made_is_tried_again(make: Make) -> None:
+    result = await one(make(wrap=_box_that_fails(2)), "echo out")
+    assert (result.exit_code, result.output_tail) == (0, "out")
+
+
+async def test_a_box_that_can_never_be_made_is_no_pass(make: Make, project: Path) -> None:
+    result = await one(make(wrap=_box_that_fails(99)), "echo out")
+    assert (result.exit_code, result.output_tail) == (1, "bwrap: no such mount")
+    assert (project / "made").read_text() == "3\n"
+
+
+async def test_a_command_that_fails_is_run_once(make: Make, project: Path) -> None:
+    await one(make(), "echo x >> ran; exit 1")
+    assert (project / "ran").read_text() == "x\n"
+
+
 async def test_a_run_passes_only_when_every_command_did(make: Make) -> None:
     assert (await make().run(STEP, issued("true", "true"))).passed
     assert not (await make().run(STEP, issued("true", "false"))).passed

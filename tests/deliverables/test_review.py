@@ -44,7 +44,7 @@ def test_the_last_review_counts(tools: DeliverableTools) -> None:
 
 
 def test_the_answer_says_what_was_recorded(tools: DeliverableTools) -> None:
-    assert tools.submit_review(_review()).startswith("Your review is recorded: warn, 1 findings.")
+    assert tools.submit_review(_review()).startswith("Your review is recorded: warn, 1 finding.")
 
 
 def test_a_fail_without_findings_has_its_summary_for_one(tools: DeliverableTools) -> None:

@@ -2,12 +2,21 @@
 
 import json
 import os
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import PASS_ALL, REVIEW_PASS, Project, project
+from tests.e2e.harness import (
+    PASS_ALL,
+    PASS_BOUND,
+    PLAN_TWO,
+    REVIEW_PASS,
+    Project,
+    project,
+)
+from tests.e2e.test_sync import VERIFY
 
 pytestmark = pytest.mark.e2e
 
@@ -113,6 +122,37 @@ STORY = (
 )
 
 
+STEPS = [
+    ("implement_task", "CLI-001", "success"),
+    ("execute_verification", "one", "success"),
+    ("run_fidelity_gate", "one", "success"),
+    ("implement_task", "CLI-002", "skipped"),
+    ("implement_task", "CLI-003", "success"),
+    ("execute_verification", "two", "success"),
+    ("run_fidelity_gate", "two", "success"),
+    ("address_fidelity_feedback", "two", "success"),
+    ("execute_verification", "two", "success"),
+    ("run_fidelity_gate", "two", "success"),
+    ("implement_task", "CLI-004", "success"),
+    ("run_fidelity_gate", "three", "success"),
+    ("address_fidelity_feedback", "three", "success"),
+    ("run_fidelity_gate", "three", "success"),
+]
+"""What the journal of an undisturbed run says of each step."""
+
+
+def _accepted(ours: Project) -> list[tuple[str, str, str]]:
+    """Return each report that was accepted, in order, by the journals."""
+    steps = []
+    for journal in (ours.path / ".runner" / "autonomy" / "journal").glob("*.jsonl"):
+        for line in journal.read_text(encoding="utf-8").splitlines():
+            data = json.loads(line).get("data") or {}
+            if "outcome" in data and "step_type" in data:
+                subject = data.get("task_id") or data["phase_id"]
+                steps.append((data["step_type"], subject, data["outcome"]))
+    return steps
+
+
 def _result(ours: Project, *arguments: str) -> dict[str, Any]:
     done = ours.run("--output-format", "json", *arguments, timeout=300)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -125,8 +165,10 @@ def test_three_phases_with_blocked_failing_and_doubtful_work_end_well(tmp_path: 
         result = _result(ours)
         receipts = list((ours.path / ".runner" / "autonomy" / "receipts").rglob("receipt.json"))
         passed = ours.passed()
+        steps = _accepted(ours)
     assert (result["exit_reason"], result["exit_code"]) == ("all_passed", 0)
     assert passed == ["CLI-001", "CLI-003", "CLI-004"]
+    assert steps == STEPS
     assert result["blocked_ids"] == ["CLI-002"]
     assert result["loop_signal"] == "spec_complete"
     assert result["gates"] == [
@@ -224,3 +266,104 @@ def test_an_edited_spec_stops_the_run_and_names_the_way_on(tmp_path: Path) -> No
         done = ours.run()
     assert done.returncode == 7
     assert "runner sync" in done.stdout
+
+
+def test_without_gates_phases_are_verified_and_not_reviewed(tmp_path: Path) -> None:
+    with project(tmp_path, STORY) as ours:
+        result = _result(ours, "--no-gates", "--posture", "supervised")
+        steps = _accepted(ours)
+    assert (result["exit_reason"], result["gates"]) == ("all_passed", [])
+    assert {kind for kind, _, _ in steps} == {"implement_task", "execute_verification"}
+
+
+def test_an_agent_is_reused_for_the_next_deliverable_with_its_context(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        result = _result(ours, "--reuse-session")
+        asked = [r.messages for r in ours.model.requests if "task=CLI-002" in str(r.messages)]
+    assert result["exit_reason"] == "all_passed"
+    assert "task=CLI-001" in str(asked[0])
+
+
+def test_the_session_is_told_how_full_the_agents_context_is(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        _result(ours, "--reuse-session", "-n", "2")
+        told = json.loads(ours.run("status", "--json", command="session").stdout)["data"]
+    assert told["last_heartbeat_at"] is not None
+    assert 0 < told["context_usage_pct"] < 85
+
+
+def test_commands_of_the_configuration_close_every_phase(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        (ours.path / ".runner").mkdir()
+        (ours.path / ".runner" / "runner.toml").write_text(
+            '[verification]\ncommands = ["test -f CLI-002.txt"]\n', encoding="utf-8"
+        )
+        _result(ours)
+        receipts = (ours.path / ".runner" / "autonomy" / "receipts").rglob("receipt.json")
+        (receipt,) = [json.loads(path.read_text(encoding="utf-8")) for path in receipts]
+    (ran,) = receipt["results"]
+    assert (ran["exit_code"], len(ran["output_digest"])) == (0, 64)
+
+
+def _asked_about(ours: Project, task: str) -> int:
+    """Return how often the model was asked in coding sessions of a deliverable."""
+    firsts = [str(request.messages[0]) for request in ours.model.requests]
+    return sum("instruction=coding" in text and f"task={task}" in text for text in firsts)
+
+
+def test_what_was_passed_before_a_kill_is_reported_without_another_session(
+    tmp_path: Path,
+) -> None:
+    hangs = PASS_ALL.replace("repeat = true\n", "").replace(
+        'text = "Done', 'delay_ms = 60000\ntext = "Done'
+    )
+    with project(tmp_path, PLAN_TWO + hangs + PASS_BOUND) as ours:
+        _kill_group(ours, "CLI-001 is now passed")
+        ours.wait_until_gone(10)
+        before = (ours.passed(), _asked_about(ours, "CLI-001"))
+        result = _result(ours)
+        asked = _asked_about(ours, "CLI-001")
+    assert (before, result["exit_reason"]) == (([], asked), "all_passed")
+
+
+SYNC_NOTHING_NEW = """
+[[session]]
+instruction = "sync"
+
+[[session.turn]]
+text = "The plan covers it."
+"""
+
+
+def test_an_edited_spec_is_taken_over_by_a_sync_and_the_run_then_goes_on(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND + SYNC_NOTHING_NEW + VERIFY) as ours:
+        ours.run("-n", "2")
+        (ours.path / "SPEC.md").write_text("# greeter\n\nIt says hello twice.\n", encoding="utf-8")
+        stopped = _result(ours)
+        synced = ours.run(command="sync")
+        result = _result(ours)
+        steps = _accepted(ours)
+    assert (stopped["exit_code"], synced.returncode) == (7, 0)
+    assert result["exit_reason"] == "all_passed"
+    assert [subject for kind, subject, _ in steps if kind == "implement_task"] == [
+        "CLI-001",
+        "CLI-002",
+    ]
+
+
+def test_what_a_person_acknowledges_is_gone_on_with_by_the_commands_that_are_named(
+    tmp_path: Path,
+) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        paused = _result(ours, "--gate-policy", "manual")
+        (command,) = [
+            action["command"]
+            for action in paused["recommended_actions"]
+            if action["action"] == "acknowledge"
+        ]
+        group, *words = shlex.split(command)[1:]
+        acknowledged = ours.run(*words, command=group)
+        result = _result(ours)
+    assert acknowledged.returncode == 0
+    assert "Next: runner run\n" in acknowledged.stdout
+    assert (result["exit_reason"], result["gates"][0]["verdict"]) == ("all_passed", "pass")

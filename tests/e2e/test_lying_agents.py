@@ -101,7 +101,8 @@ for path in (p for place in places for p in glob.glob(place + "/**/*", recursive
         print("FORGED", path)
     except OSError:
         pass
-for path in (".runner/status.json", ".runner/autonomy/receipts/receipt.json"):
+made = ("status.json", "autonomy/receipts/receipt.json", "autonomy/word.json")
+for path in (f".runner/{name}" for name in made):
     try:
         open(path, "w").write("{}")
         print("FORGED", path)

@@ -29,6 +29,7 @@ from runner.loop.run import Run
 from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.stepping import SteppedFlow, StepSettings
 from runner.loop.termination import Limits
+from runner.loop.unjudged import was_rolled_back
 from runner.loop.waiting import QuotaWait
 from runner.marker import Instruction, PromptMarker
 
@@ -70,12 +71,16 @@ class Checkpoints:
     def __init__(self) -> None:
         self.phases: list[str] = []
         self.steps: list[str] = []
+        self.changed: tuple[str, ...] = ()
 
     def phase_started(self, phase_id: str) -> None:
         self.phases.append(phase_id)
 
     def record(self, step_id: str, phase_id: str | None, summary: str) -> None:
         self.steps.append(summary)
+
+    def touched(self) -> tuple[str, ...]:
+        return self.changed
 
 
 class Killed(BaseException):
@@ -98,6 +103,10 @@ class Mortal:
         self._dies_at = dies_at
         self.calls = 0
         self.refusals: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def die_now(self) -> None:
+        """Answer no request any more."""
+        self._dies_at = 0
 
     def call(self, group: str, command: str, /, **params: Any) -> dict[str, Any]:
         self.calls += 1
@@ -130,6 +139,7 @@ class Bench:
         dies_at: float | None = None,
         reuse_below_pct: int | None = None,
         beat_seconds: float = 30.0,
+        common_verification: Sequence[str] = (),
     ) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(exist_ok=True, parents=True)
@@ -166,7 +176,13 @@ class Bench:
                 sleep=self.sleep,
             ),
             SteppedFlow(
-                StepSettings(SPEC_ID, start or {}, one_phase=one_phase),
+                StepSettings(
+                    SPEC_ID,
+                    start or {},
+                    one_phase=one_phase,
+                    common_verification=common_verification,
+                    rolled_back=lambda: was_rolled_back(self.folder),
+                ),
                 plane=Plane(self.mortal, self.events),
                 claims=self.plan.deliverables,
                 judges=lambda _: self.judges.as_judges(),

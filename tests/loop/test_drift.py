@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.loop.bench import Bench
 from tests.loop.fakes import COMPLETED, FakeSession, Recorder, deliverable
@@ -177,3 +178,95 @@ async def test_a_deliverable_that_is_edited_away_in_mid_step_is_told(tmp_path: P
 
     result = await Removing(tmp_path).execute()
     assert result.exit_reason is ExitReason.BLOCKED_RUNTIME
+
+
+class Editing(Bench):
+    """Its first coding session changes a file and leaves its deliverable pending.
+
+    It goes on for `patience` seconds, or until people are told of the edit.
+    """
+
+    patience = 0.0
+    told_in_session = 0
+
+    def edit(self) -> None:
+        self.spec.write_text("# another\n", encoding="utf-8")
+
+    async def _wait(self) -> None:
+        with anyio.move_on_after(self.patience):
+            while not self.told_in_session:
+                await anyio.sleep(0.01)
+                texts = [e.message for e in self.events if isinstance(e, Notice)]
+                self.told_in_session = sum("is being edited" in text for text in texts)
+
+    async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+        if marker.task and not (self.folder / "half").exists():
+            (self.folder / "half").touch()
+            self.edit()
+            await self._wait()
+            return COMPLETED
+        return await super().work(session, marker)
+
+
+class EditingThePlan(Editing):
+    def edit(self) -> None:
+        self.plan.put(deliverable(1), deliverable(2), deliverable(3))
+
+
+@pytest.mark.parametrize("kind", [Editing, EditingThePlan])
+async def test_an_edit_in_mid_step_is_noticed_before_another_session(
+    tmp_path: Path, kind: type[Editing]
+) -> None:
+    bench = kind(tmp_path)
+    bench.plan.put(deliverable(1), deliverable(2))
+    result = await bench.execute()
+    assert (result.exit_reason, bench.instructions()) == (
+        ExitReason.BLOCKED_RUNTIME,
+        ["coding D-001"],
+    )
+    assert "runner sync" in str(result.hint)
+
+
+async def test_a_plan_that_was_edited_in_mid_step_is_told_with_what_changed(
+    tmp_path: Path,
+) -> None:
+    bench = EditingThePlan(tmp_path)
+    bench.plan.put(deliverable(1), deliverable(2))
+    assert "D-003" in (await bench.execute()).message
+
+
+async def test_a_text_that_was_edited_in_mid_step_names_the_way_on_for_programs(
+    tmp_path: Path,
+) -> None:
+    bench = Editing(tmp_path)
+    await bench.execute()
+    assert [a["command"] for a in bench.details["recommended_actions"]] == ["runner sync"]
+
+
+async def test_work_that_was_cut_off_by_an_edit_goes_on_after_a_sync(tmp_path: Path) -> None:
+    first = EditingThePlan(tmp_path)
+    first.plan.put(deliverable(1), deliverable(2))
+    await first.execute()
+    Sync(first).finish()
+    again = Bench(tmp_path)
+    assert (await again.execute()).exit_reason is ExitReason.ALL_PASSED
+    assert again.instructions() == ["coding D-001", "coding D-002", "coding D-003", "review"]
+
+
+async def test_a_plan_that_was_edited_between_runs_starts_no_agent(tmp_path: Path) -> None:
+    first = await _begun(tmp_path)
+    first.plan.put(*first.plan.file.deliverables, deliverable(3))
+    again = Bench(tmp_path)
+    await again.execute()
+    assert again.instructions() == []
+
+
+@pytest.mark.parametrize("kind", [Editing, EditingThePlan])
+async def test_people_are_told_of_an_edit_while_the_session_still_runs(
+    tmp_path: Path, kind: type[Editing]
+) -> None:
+    bench = kind(tmp_path, beat_seconds=0.01)
+    bench.patience = 10.0
+    bench.plan.put(deliverable(1), deliverable(2))
+    await bench.execute()
+    assert bench.told_in_session == 1

@@ -49,18 +49,6 @@ async def test_ending_a_session_does_not_get_round_its_gate(tmp_path: Path) -> N
     assert (result.exit_reason, again.instructions()) == (ExitReason.ALL_PASSED, ["review"])
 
 
-async def test_a_plan_that_has_passed_with_no_session_known_says_that_nobody_looked(
-    tmp_path: Path,
-) -> None:
-    bench = Bench(tmp_path)
-    bench.plan.put(deliverable(1, Status.PASSED))
-    await bench.execute()
-    warned = [e.message for e in bench.events if isinstance(e, Notice)]
-    assert [message.partition(":")[2] for message in warned] == [
-        " this run has neither verified nor reviewed them"
-    ]
-
-
 async def test_a_plan_that_has_passed_is_judged_in_a_session_that_was_started(
     tmp_path: Path,
 ) -> None:

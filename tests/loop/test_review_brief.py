@@ -106,7 +106,7 @@ def test_what_changed_before_the_phase_is_not_shown(repository: Path) -> None:
     begin(repository)
     write(repository, new_dot_py="after\n")
     text = brief(repository)
-    assert "1 files differ" in text
+    assert "1 file differs" in text
     assert "before" not in section(text, "The diff")
 
 
@@ -136,7 +136,7 @@ def test_what_was_taken_out_of_a_check_is_listed(repository: Path, path: str) ->
     target.write_text("keep\n")
     touched = section(brief(repository), "Tests, checks and build files")
     assert path in touched
-    assert "1 lines were taken out:\n  - assert strict" in touched
+    assert "1 line was taken out:\n  - assert strict" in touched
 
 
 def test_a_file_that_a_verification_command_names_is_a_check(repository: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_project_in_a_folder_sees_its_own_changes(repository: Path) -> None:
     write(project, app_dot_py="two\n")
     write(repository, app_dot_py="not ours\n")
     text = brief(project)
-    assert "1 files differ" in text
+    assert "1 file differs" in text
     assert "-one\n+two" in section(text, "The diff")
 
 

@@ -290,3 +290,17 @@ async def test_a_session_over_its_time_is_ended_and_the_run_goes_on(tmp_path: Pa
     result = await bench.run.execute()
     assert (result.exit_reason, result.iterations) == (ExitReason.MAX_ITERATIONS, 3)
     assert "longer than its" in bench.factory.prompts[2]
+
+
+async def test_a_run_that_breaks_off_before_its_first_session_counts_what_is_there(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    bench.plan.put(deliverable(1, Status.PASSED), deliverable(2))
+    bench.spec.unlink()
+    result = await bench.execute()
+    assert (result.exit_reason, result.counts.passed, result.counts.total) == (
+        ExitReason.ERROR,
+        1,
+        2,
+    )

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +49,9 @@ _MAX_COMMAND_BYTES = 100_000
 _CHUNK_BYTES = 64 * 1024
 _END_SECONDS = 2.0
 _DRAIN_SECONDS = 1.0
+# The box copies the mounts of the host; one that goes away just then makes it fail.
+_BOX_PAUSES_SECONDS = (0.2, 1.0)
+_BOX_COMPLAINT = "bwrap: "
 # Bash would run what these name before the command that was judged.
 _RUN_BY_BASH = ("BASH_ENV", "ENV")
 _FIXED = {
@@ -89,13 +93,26 @@ class SandboxedVerifier:
         results = []
         for number, issued in enumerate(commands, 1):
             self.on_command(issued["command"])
-            with OutputLog(folder / f"{number:02}.log") as log:
-                results.append(await self._result(issued, log))
+            results.append(await self._attempted(issued, folder / f"{number:02}.log"))
         receipt = _receipt(step_id, self.clock(), results)
         path = folder / "receipt.json"
         write_atomic(folder / "commands.json", _as_json([r.command for r in results]))
         write_atomic(path, _as_json(receipt))
         return VerificationRun(receipt, tuple(results), path)
+
+    async def _attempted(self, issued: Mapping[str, str], kept: Path) -> CommandResult:
+        """Run a command; where its box could not be made, which passes, try that again."""
+        for pause in _BOX_PAUSES_SECONDS:
+            result = await self._logged(issued, kept)
+            if not _is_without_box(result):
+                return result
+            _remove(kept)
+            await anyio.sleep(pause)
+        return await self._logged(issued, kept)
+
+    async def _logged(self, issued: Mapping[str, str], kept: Path) -> CommandResult:
+        with OutputLog(kept) as log:
+            return await self._result(issued, log)
 
     async def _result(self, issued: Mapping[str, str], log: OutputLog) -> CommandResult:
         started = time.monotonic()
@@ -259,6 +276,16 @@ def verification_problem(
     settings = replace(settings or PolicySettings(), planned=True)
     decision = judge_verification(command, project_dir, settings)
     return None if decision.allowed else decision.reason
+
+
+def _is_without_box(result: CommandResult) -> bool:
+    """Whether it looks as if the command never began. If it did after all, it runs once more."""
+    return result.exit_code == 1 and result.output_tail.startswith(_BOX_COMPLAINT)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # who writes it next will say so
+        path.unlink()
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from runner.cli.rollback import HELP as ROLLBACK_HELP
 from runner.cli.rollback import rollback
 from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
+from runner.cli.starting_signals import InterruptedEarly
 from runner.cli.status import HELP as STATUS_HELP
 from runner.cli.status import status
 from runner.cli.sync import HELP as SYNC_HELP
@@ -80,13 +81,15 @@ app.command(help=COMPLETION_HELP)(completion)
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code. Lets RunnerError through."""
+    """Run one command and return its exit code. Lets RunnerError and InterruptedEarly through."""
     if VARIABLE in os.environ:
         make_ready()
     elif is_group(arguments):
         arguments = [*arguments, "--help"]
     try:
         app(args=list(arguments), prog_name="runner")
+    except InterruptedEarly:
+        raise
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     return 0

@@ -3,6 +3,16 @@
 import math
 from datetime import UTC, datetime
 
+from runner.wording import plural
+
+__all__ = [
+    "format_cost",
+    "format_duration",
+    "format_remaining",
+    "format_reset_time",
+    "plural",
+]
+
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
@@ -44,8 +54,3 @@ def format_reset_time(resets_at: float, now: float) -> str:
 def format_cost(usd: float) -> str:
     """Return `$0.41`; an amount below a cent keeps four decimals, so that it isn't `$0.00`."""
     return f"${usd:.4f}" if 0 < usd < _CENT else f"${usd:.2f}"
-
-
-def plural(count: int, noun: str) -> str:
-    """Return `1 tool`, `2 tools`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -5,16 +5,21 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
 from runner.cli.inert import json_text
 from runner.cli.result import result_object
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
-from runner.deliverables.model import Counts
+from runner.deliverables.model import Counts, StatusFile
+from runner.deliverables.repository import StatusRepository
+from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.errors import RunnerError
 from runner.loop.events import ExitReason, RunEnded, RunResult
 
-_SIGINT_EXIT = 130
+_SIGINT = 2
+_SIGNAL_EXIT_BASE = 128
 _WRITE_ERRORS = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 _FORMAT = "--output-format"
 
@@ -34,21 +39,28 @@ def run_command_line(arguments: Sequence[str]) -> int:
         _complain(error)
         code = exit_code_for_error(error)
         if wanted:
-            _print_result(arguments[0], code, error.message, error.hint)
+            _print_result(arguments, code, error.message, error.hint)
         return code
     except KeyboardInterrupt:
-        if wanted:
-            _print_result(arguments[0], _SIGINT_EXIT, "User interrupted", None)
-        return _SIGINT_EXIT
+        return tell_interruption(arguments, _SIGINT)
     except Exception as error:
         if _is_lost_output(error):
             raise
         _report_bug(error)
         if wanted:
-            _print_result(arguments[0], FAILURE, f"unexpected {type(error).__name__}", None)
+            _print_result(arguments, FAILURE, f"unexpected {type(error).__name__}", None)
         return FAILURE
     if code == USAGE and wanted:
-        _print_result(arguments[0], code, "wrong usage; stderr says what", None)
+        _print_result(arguments, code, "wrong usage; stderr says what", None)
+    return code
+
+
+def tell_interruption(arguments: Sequence[str], signal_number: int) -> int:
+    """Say that a command was stopped before it could do so itself; return its exit code."""
+    _say("User interrupted", None)
+    code = _SIGNAL_EXIT_BASE + signal_number
+    if wants_json(arguments, os.environ):
+        _print_result(arguments, code, "User interrupted", None, signal_number)
     return code
 
 
@@ -56,32 +68,62 @@ def wants_json(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Return whether `run` or `sync` was to answer in JSON, also where it never came to that."""
     if not arguments or arguments[0] not in {"run", "sync"}:
         return False
-    given = [
-        following if argument == _FORMAT else argument.removeprefix(f"{_FORMAT}=")
-        for argument, following in zip(arguments, [*arguments[1:], ""], strict=True)
-        if argument == _FORMAT or argument.startswith(f"{_FORMAT}=")
-    ]
-    chosen = given[-1] if given else environ.get("AUTORUNNER_OUTPUT_FORMAT", "")
+    chosen = _given(arguments, _FORMAT) or environ.get("AUTORUNNER_OUTPUT_FORMAT", "")
     return chosen in {"json", "stream-json"}
 
 
-def _print_result(command: str, code: int, message: str, hint: str | None) -> None:
+def _given(arguments: Sequence[str], *names: str) -> str | None:
+    """Return the last value that the command line gives to an option, None without one."""
+    found = None
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if argument in names:
+            found = following
+        for name in names:
+            joined = f"{name}=" if name.startswith("--") else name
+            if argument.startswith(joined) and argument != name:
+                found = argument.removeprefix(joined)
+    return found
+
+
+def _project_of(arguments: Sequence[str], environ: Mapping[str, str]) -> Path:
+    given = _given(arguments, "-p", "--project-dir") or environ.get("AUTORUNNER_PROJECT_DIR")
+    return Path(given or ".").absolute()
+
+
+def _print_result(
+    arguments: Sequence[str],
+    code: int,
+    message: str,
+    hint: str | None,
+    signal_number: int | None = None,
+) -> None:
     """Print the result object of a command that ended before it began (CONTRACT §3)."""
-    interrupted = code == _SIGINT_EXIT
+    spec_id, file = _standing(_project_of(arguments, os.environ))
     result = result_object(
         RunEnded(
             RunResult(
-                command=command,
-                exit_reason=ExitReason.INTERRUPTED if interrupted else ExitReason.ERROR,
+                command=arguments[0],
+                exit_reason=ExitReason.ERROR if signal_number is None else ExitReason.INTERRUPTED,
                 message=message,
                 hint=hint,
-                spec_id="",
-                counts=Counts(),
+                spec_id=spec_id,
+                counts=file.counts if file else Counts(),
+                blocked_ids=tuple(d.id for d in file.blocked) if file else (),
+                signal_number=signal_number,
             )
         )
     )
     if sys.stdout is not None:  # the program may have been started with it closed
         sys.stdout.write(json_text({**result, "exit_code": code}) + "\n")
+
+
+def _standing(project: Path) -> tuple[str, StatusFile | None]:
+    """Return the id of a project's spec and its deliverables, as far as they can be told."""
+    with suppress(RunnerError, OSError, ValueError):
+        if project.is_dir():
+            file = StatusRepository(status_path(project)).load()
+            return (file.spec_id if file else derive_spec_id(project)), file
+    return "", None
 
 
 def complete_thinking(arguments: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from runner.cli.judging import checkpoints_of, judges_of
 from runner.cli.presenter.output import Output
 from runner.cli.starting import start_parameters
 from runner.config.run_options import RunOptions
+from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review import ReviewVerdict
 from runner.deliverables.tools import DeliverableTools, StatusChange
@@ -32,6 +33,7 @@ from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Step
 from runner.loop.syncing import SyncFlow
 from runner.loop.takeover import TakeOver
+from runner.loop.unjudged import was_rolled_back
 from runner.marker import Instruction
 from runner.security.settings import PolicySettings
 
@@ -129,7 +131,13 @@ def parts_of_run(
     )
     plane = open_plane(project, options.posture)
     flow = SteppedFlow(
-        StepSettings(spec_id_of(project, claims), start_parameters(options), options.one_phase),
+        StepSettings(
+            spec_id_of(project, claims),
+            start_parameters(options),
+            options.one_phase,
+            load_runner_file(project).verification.commands,
+            lambda: was_rolled_back(project),
+        ),
         plane=Plane(plane, sink, own=plane.program),
         claims=claims,
         judges=lambda session_id: judges_of(

@@ -24,6 +24,7 @@ from runner.loop.run_lock import current_holder
 from runner.loop.spending import spec_budget
 from runner.marker import Instruction
 from runner.security.policy import judge_command
+from runner.wording import plural
 
 # Those of Claude Code; only whether they are set is ever looked at.
 _CREDENTIALS = (
@@ -148,7 +149,7 @@ def _policy(name: str, chosen: Chosen) -> Iterator[Finding]:
 
 def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
     file = StatusRepository(status_path(chosen.project_dir)).load()
-    found = "no deliverables yet" if file is None else f"{file.counts.total} deliverables"
+    found = "no deliverables yet" if file is None else plural(file.counts.total, "deliverable")
     yield Finding(name, "ok", found)
     if not os.access(chosen.project_dir, os.W_OK):
         hint = "Check the owner and permissions of the project."

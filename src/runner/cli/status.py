@@ -19,6 +19,7 @@ from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.loop.drift import SpecText
 from runner.loop.phases import phase_rows, told_in_full
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import SpendBook
@@ -66,10 +67,17 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         out.write(line + "\n")
     if session is not None:
         place = place_to_name(project)
-        scene = Scene(placed_view(session, place), utc_now(), width=screen_width(), place=place)
+        scene = Scene(
+            placed_view(session, place),
+            utc_now(),
+            width=screen_width(),
+            place=place,
+            is_looped=SpecText(project).is_noted,
+        )
         for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
             out.write(line + "\n")
-        if view.is_open and view.holder is None:
+        told = scene.is_looped and session["effective_status"] == "running"
+        if view.is_open and view.holder is None and not told:
             out.write("\n`runner run` goes on with it once nothing above waits for a person.\n")
 
 

@@ -15,6 +15,7 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review_arguments import ReviewReader
 from runner.deliverables.verification import VerificationTracker
 from runner.errors import DeliverableError
+from runner.wording import plural
 
 if TYPE_CHECKING:
     from runner.deliverables.phasing import PhaseDraft
@@ -151,8 +152,8 @@ class DeliverableTools:
         known = [d.id for d in file.deliverables] if file is not None else []
         self.review = ReviewReader(known).review(args)
         return (
-            f"Your review is recorded: {self.review.verdict}, {len(self.review.findings)} "
-            "findings. Submit again only to correct it; otherwise end the session."
+            f"Your review is recorded: {self.review.verdict}, "
+            f"{plural(len(self.review.findings), 'finding')}. Submit again only to correct it; otherwise end the session."
         )
 
     def _check_commands(self, plan: Plan) -> None:

@@ -5,6 +5,7 @@ repository's configuration is obeyed.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +16,13 @@ from runner.errors import RunnerError
 from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
 from runner.loop.repository import Repository, find_repository
 from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
-from runner.loop.snapshot import take_snapshot
+from runner.loop.snapshot import ALWAYS, names, take_snapshot
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _MAX_SUMMARY = 200
+_MAX_TOUCHED = 50
+_MAX_NAME = 200
 _NO_REPOSITORY = (
     "There is no git repository here that can be used: steps are not kept, `runner rollback` "
     "has nothing to go back to, and reviews see no diff. `git init` gives one."
@@ -63,6 +66,31 @@ class GitCheckpoints:
         """See `Checkpoints.phase_started`."""
         if self._ledger.find(PHASE, self._scope, phase_id) is None:
             self._keep(PHASE, phase_id, phase_id, f"{phase_id} begins")
+
+    def touched(self) -> tuple[str, ...]:
+        """See `Checkpoints.touched`; neither the note nor anything in `.runner` is named."""
+        try:
+            return self._touched()
+        except (RunnerError, OSError, ValueError) as error:
+            self._warn_once(f"Which files were changed can't be told: {error}")
+            return ()
+
+    def _touched(self) -> tuple[str, ...]:
+        base = self._last_kept()
+        repository = find_repository(self._project) if base is not None else None
+        if base is None or repository is None:
+            return ()
+        self._ledger.prepare()
+        with shadow_git(repository) as git:
+            now = take_snapshot(git, self._ledger.index)
+            words = ("diff-tree", "-r", "-z", "--name-only", base.tree, now.tree)
+            changed = sorted(names(git.run(*words)) - set(ALWAYS))
+        shown = (_UNPRINTABLE.sub("?", os.fsdecode(name)) for name in changed[:_MAX_TOUCHED])
+        return tuple(name[:_MAX_NAME] for name in shown)
+
+    def _last_kept(self) -> Checkpoint | None:
+        ours = [e for e in self._ledger.entries() if e.scope == self._scope]
+        return ours[-1] if ours else None
 
     def _keep(self, kind: str, name: str, phase_id: str | None, summary: str) -> None:
         try:

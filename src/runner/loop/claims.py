@@ -10,6 +10,9 @@ from dataclasses import replace
 
 from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.repository import StatusRepository
+from runner.loop.words import StepWord
+
+_WORD_FILE = "word.json"
 
 
 class ClaimedDeliverables(StatusRepository):
@@ -20,15 +23,35 @@ class ClaimedDeliverables(StatusRepository):
 
     _task_id: str | None = None
     _word: Status = Status.PENDING
+    _kept: StepWord | None = None
 
-    def bind(self, task_id: str | None) -> None:
-        """Take words for this deliverable alone; None for none at all.
+    def bind(self, task_id: str, *, step_id: str, proof: str | None) -> None:
+        """Take words for this deliverable alone.
 
-        It starts as pending: what a file says of it was not accepted. A word that was left in
-        the same step before stays.
+        It starts as passed where its agent said so in the same step of a run that was killed
+        since; else as pending: what `status.json` says of it was not accepted. A word that was
+        left in this run stays where the step was issued anew.
+
+        Args:
+            proof: of the step; without one a word does not outlive the run.
         """
+        kept = self._keeper(step_id, task_id, proof) if proof else None
         if task_id != self._task_id:
-            self._task_id, self._word = task_id, Status.PENDING
+            self._task_id, self._word = task_id, kept.read() if kept else Status.PENDING
+        elif kept is not None and self._word is not Status.PENDING:
+            kept.keep(self._word)
+        self._kept = kept
+
+    def release(self, *, reported: bool = True) -> None:
+        """Take no more words.
+
+        Args:
+            reported: whether the last one was, so that nobody needs it any more.
+        """
+        if reported and self._kept is not None:
+            self._kept.drop()
+        self._task_id = self._kept = None
+        self._word = Status.PENDING
 
     @property
     def word(self) -> Status:
@@ -52,7 +75,12 @@ class ClaimedDeliverables(StatusRepository):
         found = after.find(self._task_id)
         if found is not None:
             self._word = found.status
+            if self._kept is not None:
+                self._kept.keep(found.status)
         return after
+
+    def _keeper(self, step_id: str, task_id: str, proof: str) -> StepWord:
+        return StepWord(self.path.parent / "autonomy" / _WORD_FILE, step_id, task_id, proof)
 
     def _seen(self, file: StatusFile) -> StatusFile:
         deliverables = tuple(

@@ -22,6 +22,11 @@ class SpecText:
         self._path = project_dir / _SPEC_NAME
         self._note = project_dir / ".runner" / "autonomy" / "spec-text.json"
 
+    @property
+    def is_noted(self) -> bool:
+        """Whether a run or a sync has worked here."""
+        return self._note.is_file()
+
     def digest(self) -> str:
         """Return what identifies the text as it is now.
 

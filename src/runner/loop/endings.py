@@ -6,7 +6,8 @@ from typing import Any
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
-from runner.loop.events import ExitReason, Notice
+from runner.loop.events import ExitReason
+from runner.loop.phases import phase_rows
 from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import PLAN_RULES, Ending, Limits, Situation, evaluate
 
@@ -22,13 +23,6 @@ SYNC = {
     "command": "runner sync",
 }
 """What is recommended after `CHANGED_SPEC`, as CONTRACT §6 has it."""
-
-UNJUDGED = Notice(
-    "warning",
-    "All deliverables have passed by .runner/status.json, but no autonomous session is known here: "
-    "this run has neither verified nor reviewed them",
-    "To have that done: `runner session start`, then `runner run`.",
-)
 
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
 _GOES_ON = "`runner run` goes on from here."
@@ -86,6 +80,30 @@ def structure_changed(drift: Mapping[str, Any] | None) -> Ending:
         "`runner sync` checks it against SPEC.md and goes on from it; to take it over as it is: "
         "runner session rebase.",
     )
+
+
+def signal_of(ending: Ending) -> str:
+    """Return the signal of a run that ended without a session to ask."""
+    done = ending.reason.value == "all_passed"
+    return LoopSignal.SPEC_COMPLETE if done else LoopSignal.PAUSED_NEEDS_ATTENTION
+
+
+def told(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a session's view says for the result object (CONTRACT §3)."""
+    gates = view.get("phase_gates") or {}
+    return {
+        "session_id": view["session_id"],
+        "loop_signal": view.get("session_signal"),
+        "pause_reason": view["pause_reason"],
+        "failure_reason": view["failure_reason"],
+        "recommended_actions": view.get("recommended_actions") or [],
+        "gates": [
+            {"phase_id": phase_id, "verdict": gate["verdict"], "cycles": gate["cycles"]}
+            for phase_id, gate in gates.items()
+            if gate["verdict"] is not None
+        ],
+        "phases": phase_rows(view),
+    }
 
 
 def _listed(names: object) -> str:

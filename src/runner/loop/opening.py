@@ -102,7 +102,9 @@ async def resume(plane: Plane, session_id: str) -> dict[str, Any]:
     return await plane.ask("step", "next", session_id=session_id)
 
 
-async def renew(plane: Plane, session_id: str) -> dict[str, Any]:
+async def renew(
+    plane: Plane, session_id: str, reason: str = "the proof of the step has expired"
+) -> dict[str, Any]:
     """Have the outstanding step issued anew, with a proof that holds, and return the answer.
 
     Raises:
@@ -110,9 +112,7 @@ async def renew(plane: Plane, session_id: str) -> dict[str, Any]:
     """
     view = await plane.ask("session", "status", session_id=session_id)
     if view.get("effective_status", view["status"]) == SessionStatus.RUNNING:
-        await plane.ask(
-            "session", "pause", session_id=session_id, reason="the proof of the step has expired"
-        )
+        await plane.ask("session", "pause", session_id=session_id, reason=reason)
     return await resume(plane, session_id)
 
 

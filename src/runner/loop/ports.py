@@ -169,3 +169,7 @@ class Checkpoints(Protocol):
     def phase_started(self, phase_id: str) -> None:
         """Keep what a later review compares with. Only the first call of a phase counts."""
         ...
+
+    def touched(self) -> tuple[str, ...]:
+        """Return files that differ from what was kept last, the first few, for people to read."""
+        ...

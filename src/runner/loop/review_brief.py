@@ -15,6 +15,7 @@ from runner.loop.phase_diff import ChangedFile, PhaseDiff, added_lines, phase_ba
 from runner.loop.quoting import fenced, inline, shortened
 from runner.loop.receipts import KeptRun, latest_run
 from runner.loop.repository import find_repository
+from runner.wording import plural
 
 _CRITERIA_CHARACTERS = 60_000
 _OUTPUT_CHARACTERS = 3000
@@ -113,7 +114,7 @@ def _criteria(deliverables: Sequence[Deliverable]) -> Iterator[str]:
         return
     text = "\n\n".join(_deliverable(deliverable) for deliverable in deliverables)
     yield (
-        f"{len(deliverables)} deliverables, as a planner took them from `SPEC.md`. Where the two "
+        f"{plural(len(deliverables), 'deliverable')}, as a planner took them from `SPEC.md`. Where the two "
         "differ, `SPEC.md` decides. A blocked one is no part of the verdict, unless nothing "
         "outside the project prevents it."
     )
@@ -143,7 +144,7 @@ def _verification(run: KeptRun | None, commands: Sequence[str]) -> Iterator[str]
         yield f"Exit code {result.exit_code}, end of the output:"
         yield fenced(f"$ {result.command}\n{result.output}", "output")
     if len(run.results) > _LISTED_RESULTS:
-        yield f"And {len(run.results) - _LISTED_RESULTS} more commands."
+        yield f"And {plural(len(run.results) - _LISTED_RESULTS, 'more command')}."
 
 
 def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
@@ -178,7 +179,7 @@ def _stat(files: Sequence[ChangedFile]) -> str:
     lines = [_stat_line(file) for file in files[:_LISTED_FILES]]
     if len(files) > _LISTED_FILES:
         lines.append(f"and {len(files) - _LISTED_FILES} more")
-    return f"{len(files)} files differ:\n\n{fenced(chr(10).join(lines), 'stat')}"
+    return f"{plural(len(files), 'file differs', 'files differ')}:\n\n{fenced(chr(10).join(lines), 'stat')}"
 
 
 def _stat_line(file: ChangedFile) -> str:
@@ -211,7 +212,7 @@ def _suspects(file: ChangedFile, patch: str) -> Iterator[str]:
         return
     removed = [line for line in removed_lines(patch) if line.strip()]
     if removed:
-        yield f"  {len(removed)} lines were taken out:"
+        yield f"  {plural(len(removed), 'line was', 'lines were')} taken out:"
         yield from (f"  - {_one_line(line)}" for line in removed[:_REMOVED_LINES])
     if len(removed) > _REMOVED_LINES:
         yield f"  and {len(removed) - _REMOVED_LINES} more"
@@ -228,7 +229,7 @@ def _patches(diff: PhaseDiff, files: tuple[ChangedFile, ...]) -> Iterator[str]:
     room = _PATCH_CHARACTERS
     for number, (file, patch) in enumerate(diff.patches(files)):
         if room <= 0:
-            yield f"{len(files) - number} more files are left out here; look at them yourself."
+            yield f"Left out here: {plural(len(files) - number, 'more file')}; look there yourself."
             return
         text = shortened(patch, min(room, _FILE_CHARACTERS))
         text = text or f"{_stat_line(file)}: binary or very large; look at it yourself"

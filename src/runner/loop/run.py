@@ -5,10 +5,11 @@ is stopped, and becomes a result.
 """
 
 import time
+from contextlib import suppress
 
 import anyio
 
-from runner.deliverables.model import Counts
+from runner.deliverables.model import Counts, StatusFile
 from runner.errors import RunnerError
 from runner.loop.ahead import ConnectAhead
 from runner.loop.drive import Drive
@@ -107,7 +108,7 @@ class Run:
 
     def _result(self, ending: Ending, duration_seconds: float) -> RunResult:
         now = self._sessions.situation if self._sessions else Situation(self._settings.limits)
-        file = now.file
+        file = now.file or self._deliverables()
         quota = ending.reason is ExitReason.QUOTA_EXCEEDED
         return RunResult(
             command=self._flow.command,
@@ -124,6 +125,12 @@ class Run:
             signal_number=self._signal_number,
             quota_resets_at=now.last.quota_resets_at if quota and now.last else None,
         )
+
+    def _deliverables(self) -> StatusFile | None:
+        """Return the deliverables of a run that broke off before it looked at them."""
+        with suppress(RunnerError):
+            return self._around.deliverables.load()
+        return None
 
 
 def _first(group: ExceptionGroup[RunnerError]) -> RunnerError:

@@ -21,7 +21,8 @@ MAX_FILE_BYTES = 50 * 1024 * 1024
 
 _STATE = os.fsencode(f"{STATE_DIRECTORY}/")
 _STATUS = os.fsencode(f"{STATE_DIRECTORY}/{STATUS_FILE}")
-_ALWAYS = (_STATUS, os.fsencode(NOTE_NAME))
+ALWAYS = (_STATUS, os.fsencode(NOTE_NAME))
+"""What is taken whether it is ignored or not: what the runner and its agents keep themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def _listed(git: ShadowGit) -> set[bytes]:
         tracked = git.run("ls-files", "-z", "--cached", index=git.repository.index)
     except GitError:  # an index that only the repository's own folder explains
         tracked = b""
-    return names(there) | names(tracked) | set(_ALWAYS)
+    return names(there) | names(tracked) | set(ALWAYS)
 
 
 @dataclass(slots=True)

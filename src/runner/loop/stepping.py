@@ -1,6 +1,6 @@
 """`runner run`: plan the spec, then step, execute, report, until the control plane ends it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +13,16 @@ from runner.deliverables.model import Status
 from runner.loop.assignment import Assignment
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.drift import SpecText
+from runner.loop.edits import Edits, PlanEditedError, other_phases
 from runner.loop.endings import (
     CHANGED_SPEC,
     SYNC,
-    UNJUDGED,
     ending_of,
     phase_ending,
     plan_ending,
     refusal_ending,
+    signal_of,
+    told,
 )
 from runner.loop.events import ExitReason, Notice, SessionOutcome
 from runner.loop.heartbeat import INTERVAL_SECONDS, Heartbeats
@@ -33,7 +35,6 @@ from runner.loop.opening import (
     require_startable,
     resume,
 )
-from runner.loop.phases import phase_rows
 from runner.loop.plane import Plane, PlaneRefusedError
 from runner.loop.planning import planned
 from runner.loop.ports import Checkpoints, RunSink
@@ -44,6 +45,7 @@ from runner.loop.steps.implement import announce
 from runner.loop.steps.step import Outcome, Step
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError
 from runner.loop.unheeded import unheeded
+from runner.loop.unjudged import still_holds, was_judged
 from runner.marker import Instruction
 
 _OWN_RESTS = frozenset(
@@ -62,11 +64,15 @@ class StepSettings:
         spec_id: the workspace's spec.
         start: the parameters of `session start`, for a session that is new.
         one_phase: whether to end where a phase does.
+        common_verification: commands that close every phase.
+        rolled_back: returns whether the tree was rolled back since the last session.
     """
 
     spec_id: str
     start: Mapping[str, Any] = field(default_factory=dict)
     one_phase: bool = False
+    common_verification: Sequence[str] = ()
+    rolled_back: Callable[[], bool] = lambda: False
 
 
 class SteppedFlow:
@@ -99,6 +105,7 @@ class SteppedFlow:
         self._make_checkpoints = checkpoints
         self._checkpoints: Checkpoints | None = None
         self._spec_text = spec_text
+        self._edits = Edits(spec_text, claims.accepted, sink)
         self._sink = sink
         self._beat_seconds = beat_seconds
         self._heartbeats: Heartbeats | None = None
@@ -112,9 +119,15 @@ class SteppedFlow:
     async def run(self, sessions: Sessions) -> Ending:
         """See `Flow.run`."""
         try:
-            return await self._run(sessions)
+            ending = await self._run(sessions)
         except PlaneRefusedError as refusal:
             return self._refused(refusal)
+        if ending is CHANGED_SPEC:
+            self._details |= {
+                "loop_signal": LoopSignal.BLOCKED_RUNTIME,
+                "recommended_actions": [SYNC],
+            }
+        return ending
 
     async def wind_up(self) -> None:
         """See `Flow.wind_up`: report what the agent said before the run was cut off."""
@@ -122,12 +135,12 @@ class SteppedFlow:
         with suppress(PlaneRefusedError):
             if step is not None and context is not None and step.type == StepType.IMPLEMENT_TASK:
                 await self._report_word(step, context)
-        # What was not accepted until here is not part of the result.
-        self._claims.bind(None)
+        # What was not accepted until here is not part of the result; the next run looks at it.
+        self._claims.release(reported=False)
         if self._session_id is not None:
             with suppress(PlaneRefusedError):
                 view = await self._plane.ask("session", "status", session_id=self._session_id)
-                self._details = {**_told(view), **self._details}
+                self._details = {**told(view), **self._details}
 
     def achieved(self) -> object:
         """See `Flow.achieved`."""
@@ -144,8 +157,8 @@ class SteppedFlow:
             ending = await self._nothing_to_do()
             if ending is not None:
                 return ending
-        if await anyio.to_thread.run_sync(self._spec_text.changed):
-            return self._changed_spec()
+        if await self._edits.spec_changed():
+            return CHANGED_SPEC
         opened = await open_session(self._plane, self._settings.spec_id, self._settings.start)
         if (warning := unheeded(self._settings.start, opened.view)) is not None:
             self._sink(warning)
@@ -157,22 +170,21 @@ class SteppedFlow:
         if ending is None:
             return None
         last = await last_session(self._plane, self._settings.spec_id)
-        if ending.reason is ExitReason.ALL_PASSED:
-            if last is None:
-                self._sink(UNJUDGED)
-            elif last["status"] != SessionStatus.COMPLETED:
-                # It was ended before all that passed was verified and reviewed.
-                return None
+        if ending.reason is ExitReason.ALL_PASSED and not await self._is_judged(last):
+            return None
         self._session_id = None if last is None else str(last["session_id"])
-        self._details = {"loop_signal": _signal(ending)}
+        self._details = {"loop_signal": signal_of(ending)}
         return ending
 
-    def _changed_spec(self) -> Ending:
-        self._details |= {
-            "loop_signal": LoopSignal.BLOCKED_RUNTIME,
-            "recommended_actions": [SYNC],
-        }
-        return CHANGED_SPEC
+    async def _is_judged(self, last: Mapping[str, Any] | None) -> bool:
+        """Whether what has passed may count as done, without every phase being judged again."""
+        file = self._claims.load()
+        if last is None:
+            common, verifier = self._settings.common_verification, self._judges("").verifier
+            return file is None or await still_holds(file, verifier, common, self._sink)
+        view = await self._plane.ask("session", "status", session_id=last["session_id"])
+        rolled_back = await anyio.to_thread.run_sync(self._settings.rolled_back)
+        return was_judged(view, file, rolled_back=rolled_back)
 
     async def _plan(self, sessions: Sessions) -> None:
         """Have the spec planned, where no deliverable is there."""
@@ -198,6 +210,7 @@ class SteppedFlow:
             self._judges(opened.session_id),
             self._sink,
             opened.memory,
+            self._edits,
         )
         heartbeats = self._heartbeats = Heartbeats(
             self._plane,
@@ -207,8 +220,9 @@ class SteppedFlow:
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(heartbeats.run)
+            tasks.start_soon(self._edits.watch, self._beat_seconds)
             try:
-                ending = await self._steps(self._context, opened.answer)
+                ending = await self._steps(self._context, await self._first(opened))
             except RunEndedError as end:
                 ending = end.ending
             except PlaneRefusedError as refusal:  # here: the task group would wrap it
@@ -233,8 +247,8 @@ class SteppedFlow:
                     return ending_of(answer, self._claims.accepted(), stalled=self._stalled)
                 answer, rested = await resume(self._plane, context.session_id), True
                 continue
-            if await anyio.to_thread.run_sync(self._spec_text.changed):
-                return self._changed_spec()
+            if await self._edits.spec_changed():
+                return CHANGED_SPEC
             step, rested = Step.of(described), False
             if self._leaves_only_phase(step):
                 self._details["loop_signal"] = LoopSignal.PHASE_COMPLETE
@@ -245,6 +259,20 @@ class SteppedFlow:
                 answer = await self._report(step, outcome, context)
             except PlaneRefusedError as refusal:
                 answer = await self._after_refusal(refusal, context)
+            except PlanEditedError:
+                answer = await self._by_new_plan(context.session_id)
+
+    async def _first(self, opened: Opened) -> dict[str, Any]:
+        """Return the answer to begin with. A step of another plan is not worth a session."""
+        await self._edits.begin()
+        if opened.answer.get("next_step") and other_phases(opened.view, self._claims.accepted()):
+            return await self._by_new_plan(opened.session_id)
+        return opened.answer
+
+    async def _by_new_plan(self, session_id: str) -> dict[str, Any]:
+        """Have the control plane look at the plan, which it does before it issues a step."""
+        await self._edits.begin()
+        return await renew(self._plane, session_id, "the plan was edited")
 
     def _goes_on(self, answer: Mapping[str, Any]) -> bool:
         """Whether a rest is resolved here: `run` is itself the supervisor of seed 003."""
@@ -273,15 +301,21 @@ class SteppedFlow:
             "step",
             "next",
             session_id=context.session_id,
-            last_step_result=outcome.report(step),
+            last_step_result=outcome.report(step, await self._touched(step)),
         )
         self._stalled = outcome.stalled
         await self._accepted(step, outcome, context)
         return answer
 
+    async def _touched(self, step: Step) -> tuple[str, ...]:
+        """Return what the step's work changed, for whoever reads the journal or goes on with it."""
+        if self._checkpoints is None or step.type == StepType.RUN_FIDELITY_GATE:
+            return ()
+        return await anyio.to_thread.run_sync(self._checkpoints.touched)
+
     async def _accepted(self, step: Step, outcome: Outcome, context: StepContext) -> None:
         self._open_step = context.memory = None  # what is remembered is about this step
-        self._claims.bind(None)
+        self._claims.release()
         if step.task_id is not None and outcome.succeeded:
             announce(step.task_id, Status.PASSED, context)
         if not outcome.succeeded:
@@ -314,29 +348,6 @@ class SteppedFlow:
             "step",
             "report",
             session_id=context.session_id,
-            last_step_result=outcome.report(step),
+            last_step_result=outcome.report(step, await self._touched(step)),
         )
         await self._accepted(step, outcome, context)
-
-
-def _signal(ending: Ending) -> str:
-    done = ending.reason.value == "all_passed"
-    return LoopSignal.SPEC_COMPLETE if done else LoopSignal.PAUSED_NEEDS_ATTENTION
-
-
-def _told(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a session's view says for the result object (CONTRACT §3)."""
-    gates = view.get("phase_gates") or {}
-    return {
-        "session_id": view["session_id"],
-        "loop_signal": view.get("session_signal"),
-        "pause_reason": view["pause_reason"],
-        "failure_reason": view["failure_reason"],
-        "recommended_actions": view.get("recommended_actions") or [],
-        "gates": [
-            {"phase_id": phase_id, "verdict": gate["verdict"], "cycles": gate["cycles"]}
-            for phase_id, gate in gates.items()
-            if gate["verdict"] is not None
-        ],
-        "phases": phase_rows(view),
-    }

@@ -94,7 +94,7 @@ class SyncFlow:
             return None
         return Ending(
             ExitReason.ALL_VERIFIED,
-            f"All {self._tracker.total} deliverables verified",
+            termination.every(self._tracker.total, "verified", "is verified"),
             _verified_result(situation.file),
         )
 

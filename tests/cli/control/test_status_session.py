@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.cli.control.kit import Cli, Done
 
+from runner.loop.drift import SpecText
 from runner.loop.run_lock import run_lock
 
 
@@ -97,3 +98,32 @@ def test_looking_writes_nothing(cli: Cli) -> None:
     before = files()
     _status(cli)
     assert files() == before
+
+
+def _looped(cli: Cli) -> None:
+    """Have the workspace look as after a `runner run`."""
+    (cli.workspace / "SPEC.md").write_text("# demo\n", encoding="utf-8")
+    SpecText(cli.workspace).changed()
+
+
+def test_where_runner_run_is_at_home_a_resumed_session_names_it_as_what_comes_next(
+    cli: Cli,
+) -> None:
+    _looped(cli)
+    cli.start()
+    cli.ok("session", "pause")
+    said = " ".join(cli.people("session", "resume").out.replace("\\\n", " ").split())
+    assert f"Next: runner run --project-dir {cli.workspace}" in said
+
+
+def test_for_callers_of_their_own_a_resumed_session_names_its_next_step(cli: Cli) -> None:
+    cli.start()
+    cli.ok("session", "pause")
+    assert "Next: runner step next" in cli.people("session", "resume").out
+
+
+def test_where_runner_run_is_at_home_the_status_names_it_once(cli: Cli) -> None:
+    _looped(cli)
+    cli.start()
+    said = _status(cli).out
+    assert (said.count("runner run"), said.count("Next: runner run")) == (1, 1)

@@ -8,6 +8,7 @@ from runner.autonomy.engine.turn import Fail, Pause, Rest, Stop, Turn
 from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
 from runner.autonomy.models import SessionState
 from runner.autonomy.spec.structure import diff_structures
+from runner.wording import plural
 
 Deadline = tuple[PauseReason, datetime]
 """Why a session counts as paused after that moment."""
@@ -91,7 +92,7 @@ def errors_are_few(turn: Turn) -> Turn | Stop:
         return turn
     return Pause(
         PauseReason.ERROR_THRESHOLD,
-        f"{errors} steps failed in a row (limit: {limit}).",
+        f"{plural(errors, 'step')} failed in a row (limit: {limit}).",
         {"consecutive_errors": errors, "last_error": turn.state.lifecycle.last_error},
     )
 
@@ -103,7 +104,7 @@ def tasks_are_within_limit(turn: Turn) -> Turn | Stop:
         return turn
     return Pause(
         PauseReason.TASK_LIMIT,
-        f"{done} deliverables completed since the last start or resume (limit: {limit}).",
+        f"{plural(done, 'deliverable')} completed since the last start or resume (limit: {limit}).",
         {"tasks_since_resume": done, "max_tasks_per_session": limit},
     )
 

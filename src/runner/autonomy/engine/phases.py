@@ -5,6 +5,7 @@ from runner.autonomy.engine.turn import Complete, Issue, Pause, Stop, Turn
 from runner.autonomy.enums import GatePolicy, GateStatus, PauseReason, StepType
 from runner.autonomy.models import PhaseGate, PhaseTiming, SessionState
 from runner.autonomy.spec.structure import SpecPhase
+from runner.wording import plural
 
 
 def survey(turn: Turn) -> Turn | Stop:
@@ -32,7 +33,7 @@ def cycles_are_few(turn: Turn) -> Turn | Stop:
         return turn
     return Pause(
         PauseReason.FIDELITY_CYCLE_LIMIT,
-        f"{phase.id} was reviewed {cycles} times without passing (limit: {limit}).",
+        f"{phase.id} was reviewed {plural(cycles, 'time')} without passing (limit: {limit}).",
         {"phase_id": phase.id, "cycles": cycles, "findings": _findings(state.gate(phase.id))},
     )
 

@@ -28,6 +28,7 @@ from runner.autonomy.enums import (
 )
 from runner.autonomy.models import JournalEntry, Outbox, SessionState, StoredResponse, TaskChange
 from runner.autonomy.signals import loop_signal, recommended_actions
+from runner.wording import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,9 @@ def _end_completed(turn: Turn) -> _Ending:
         completed=True, completed_at=turn.env.now, total_duration_seconds=seconds
     )
     details = _completion(turn)
-    content = f"Session {state.id} completed {state.counters.tasks_completed} deliverables."
+    content = (
+        f"Session {state.id} completed {plural(state.counters.tasks_completed, 'deliverable')}."
+    )
     data = {**details, "total_duration_seconds": seconds}
     done = turn._replace(state=state, crossed=True).noting(
         Draft(EntryType.SESSION, "Session completed", content, data)

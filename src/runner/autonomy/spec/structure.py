@@ -14,6 +14,7 @@ from typing import Any
 
 from runner.autonomy.enums import TaskStatus
 from runner.autonomy.models import PhaseShape, WorkflowStructure
+from runner.wording import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +149,8 @@ class StructureDiff:
     def summary(self) -> str:
         """Say it in one line, for the journal."""
         return (
-            f"Added: {len(self.added_tasks)} tasks, {len(self.added_phases)} phases. "
-            f"Removed: {len(self.removed_tasks)} tasks, {len(self.removed_phases)} phases."
+            f"Added: {plural(len(self.added_tasks), 'task')}, {plural(len(self.added_phases), 'phase')}. "
+            f"Removed: {plural(len(self.removed_tasks), 'task')}, {plural(len(self.removed_phases), 'phase')}."
         )
 
 

@@ -19,6 +19,7 @@ from runner.cli.exit_codes import FAILURE, USAGE
 from runner.cli.options import AsJson
 from runner.cli.presenter.output import Output
 from runner.errors import RunnerError, UsageError
+from runner.loop.drift import SpecText
 
 if TYPE_CHECKING:
     from runner.autonomy.envelope import Envelope
@@ -162,6 +163,7 @@ def _answer_people(command: ControlCommand, given: Mapping[str, Any]) -> int:
         now=utc_now(),
         width=screen_width(),
         place=place_of(given.get(WORKSPACE.key)),
+        is_looped=SpecText(Path(given.get(WORKSPACE.key) or ".")).is_noted,
     )
     out, err = Output(sys.stdout), Output(sys.stderr)
     for line in warning_lines(envelope):

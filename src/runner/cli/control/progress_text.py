@@ -41,7 +41,7 @@ def _closed(progress: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _progress(view: Mapping[str, Any], progress: Mapping[str, Any]) -> str:
     counters = view["counters"]
     number, total = progress["current_phase_number"], progress["total_phases"]
-    parts = [f"phase {number} of {total}" if number else f"{total} phases"]
+    parts = [f"phase {number} of {total}" if number else plural(total, "phase")]
     parts[0] += f" ({progress['percent_complete']}% complete)"
     done = f"{plural(counters['tasks_completed'], 'deliverable')} completed"
     if counters["tasks_remaining"] is not None and view["status"] not in _OVER:

@@ -4,7 +4,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -29,6 +29,7 @@ class Scene:
         now: timezone-aware.
         width: of the lines, in columns.
         place: what commands need to mean the same workspace, e.g. ` --workspace ../app`.
+        is_looped: whether `runner run` is at home in the workspace, so that it goes on.
     """
 
     data: Mapping[str, Any]
@@ -36,10 +37,11 @@ class Scene:
     pagination: Mapping[str, Any] = field(default_factory=dict)
     width: int = _NORMAL
     place: str = ""
+    is_looped: bool = False
 
     def command(self, *words: str) -> str:
         """Return a command line that works when it is pasted."""
-        return shlex.join(["runner", *words]) + self.place
+        return shlex.join(["runner", *words]) + _place_for(words, self.place)
 
     def next(self, *words: str, meaning: str = "") -> Iterator[str]:
         """Yield the command that comes next, and what it is good for."""
@@ -111,9 +113,13 @@ def _placed_action(action: Mapping[str, Any], place: str) -> dict[str, Any]:
     command = action.get("command")
     if not command:
         return dict(action)
-    if command.split()[:2] == ["runner", "run"]:  # which has another name for it
-        place = place.replace(" --workspace ", " --project-dir ", 1)
-    return {**action, "command": command + place}
+    return {**action, "command": command + _place_for(command.split()[1:], place)}
+
+
+def _place_for(words: Sequence[str], place: str) -> str:
+    if words[:1] in (["run"], ("run",)):  # which has another name for it
+        return place.replace(" --workspace ", " --project-dir ", 1)
+    return place
 
 
 def screen_width() -> int:

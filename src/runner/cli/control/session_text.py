@@ -54,6 +54,10 @@ def session_outlook(scene: Scene) -> Iterator[str]:
     view = scene.data
     if view["effective_status"] == "running":
         yield ""
+        if scene.is_looped:
+            meaning = "Goes on with it. A caller of your own: `runner step next` or `replay`."
+            yield from scene.next("run", meaning=meaning)
+            return
         owes = view["report_due"]
         command = ("step", "replay") if owes else ("step", "next")
         meaning = "Shows the outstanding step, which is to be reported." if owes else ""

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from runner.deliverables.review import ReviewVerdict
 from runner.loop.assignment import Assignment
 from runner.loop.claims import ClaimedDeliverables
+from runner.loop.edits import Edits
 from runner.loop.plane import Plane
 from runner.loop.ports import ReviewBriefing, RunSink, Verifier
 from runner.loop.sessions import Sessions, Turn
 from runner.loop.steps.step import Outcome, Step
-from runner.loop.termination import REVIEW_RULES, SESSION_RULES
+from runner.loop.termination import REVIEW_RULES, SESSION_RULES, RunEndedError
 from runner.marker import Instruction
 
 
@@ -36,6 +37,7 @@ class StepContext:
     Attributes:
         memory: what earlier runs did before they took up this step, None for a step that is new;
             the next prompt of one who works tells it, once.
+        edits: notices that somebody edits what the steps work from; None where nobody looks.
     """
 
     session_id: str
@@ -45,6 +47,7 @@ class StepContext:
     judges: Judges
     sink: RunSink
     memory: str | None = None
+    edits: Edits | None = None
 
     async def work(self, assignment: Assignment, *, follower: Instruction | None = None) -> Turn:
         """Run agent sessions until one says something about the work; return what it gave.
@@ -54,15 +57,22 @@ class StepContext:
 
         Raises:
             RunEndedError: there is a reason to end.
+            PlanEditedError: the step was issued by a plan that is another one now.
         """
         counts = assignment.instruction.is_iteration
         progressed = False
         while True:
+            await self._unless_edited()
             await self.sessions.ready(SESSION_RULES if counts else REVIEW_RULES)
             turn = await self.sessions.run(assignment, follower=follower)
             progressed = progressed or turn.progressed
             if turn.worked or self._has_word(assignment):
                 return replace(turn, progressed=progressed)
+
+    async def _unless_edited(self) -> None:
+        ending = None if self.edits is None else await self.edits.ending()
+        if ending is not None:
+            raise RunEndedError(ending)
 
     @property
     def taken_up(self) -> bool:

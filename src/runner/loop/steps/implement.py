@@ -2,10 +2,12 @@
 
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.loop.assignment import Assignment
-from runner.loop.events import StatusChanged
+from runner.loop.events import Notice, StatusChanged
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, skipped, success
 from runner.marker import Instruction
+
+_KEPT = "Its agent had said so when an earlier run was cut off."
 
 
 async def implement_task(step: Step, context: StepContext) -> Outcome:
@@ -19,7 +21,8 @@ async def implement_task(step: Step, context: StepContext) -> Outcome:
         return failure(f"{step.task_id} is no longer in .runner/status.json.")
     if deliverable.status is Status.BLOCKED:
         return skipped(f"{deliverable.id} is blocked.")
-    context.claims.bind(deliverable.id)
+    context.claims.bind(deliverable.id, step_id=step.step_id, proof=step.proof)
+    _tell_of_kept_word(deliverable.id, context)
     while True:
         turn = None
         if context.claims.word is Status.PENDING:
@@ -33,13 +36,19 @@ async def implement_task(step: Step, context: StepContext) -> Outcome:
                 ),
                 follower=_follower(file, deliverable),
             )
-        said = turn.result.text if turn is not None else ""
+        said = turn.result.text if turn is not None else _KEPT
         if context.claims.word is Status.PASSED:
             return success(said)
         if context.claims.word is Status.BLOCKED:
             return await _block(step, context, said)
         if turn is not None and not turn.progressed:
             return failure(f"A session changed nothing. The agent said: {said}", stalled=True)
+
+
+def _tell_of_kept_word(task_id: str, context: StepContext) -> None:
+    if context.taken_up and context.claims.word is Status.PASSED:
+        told = f"{task_id} was passed by its agent before an earlier run was cut off"
+        context.sink(Notice("info", f"{told}; it is reported without another session"))
 
 
 def announce(task_id: str, status: Status, context: StepContext) -> None:

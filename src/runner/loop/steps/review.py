@@ -12,6 +12,7 @@ from runner.loop.events import Notice
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
+from runner.wording import plural
 
 
 class NoVerdictError(Exception):
@@ -70,7 +71,7 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
 
 def _told(step: Step, review: ReviewVerdict, gate: Mapping[str, Any]) -> Notice:
     count, policy = len(review.findings), gate["gate_policy"]
-    findings = "1 finding" if count == 1 else f"{count} findings"
+    findings = plural(count, "finding")
     passes = gate["gate_passed_preview"]
     if policy == GatePolicy.MANUAL:
         effect = "under the manual policy a person decides"

@@ -1,6 +1,6 @@
 """A step as the control plane issues it, and what is reported of it (CONTRACT §6)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,8 +64,12 @@ class Outcome:
     def succeeded(self) -> bool:
         return self.outcome == "success"
 
-    def report(self, step: Step) -> dict[str, Any]:
-        """Return the report on `step`."""
+    def report(self, step: Step, touched: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the report on `step`.
+
+        Args:
+            touched: files that were changed in it.
+        """
         subject = {"task_id": step.task_id} if step.task_id else {"phase_id": step.phase_id}
         report = {
             "step_id": step.step_id,
@@ -76,6 +80,8 @@ class Outcome:
         }
         if self.note:
             report["note"] = self.note[:NOTE_LIMIT]
+        if touched:
+            report["files_touched"] = list(touched)
         if step.proof is not None:
             report["step_proof"] = step.proof
         return report

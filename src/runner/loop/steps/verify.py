@@ -6,6 +6,7 @@ from runner.loop.ports import VerificationRun
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
+from runner.wording import plural
 
 MENDING_SESSIONS = 2
 """How often an agent may mend what a verification found, before the step has failed."""
@@ -47,12 +48,12 @@ def _passed(run: VerificationRun) -> Outcome:
 def _summary(run: VerificationRun) -> str:
     failed = [result for result in run.results if result.exit_code != 0]
     if not failed:
-        return f"{len(run.results)} of {len(run.results)} commands passed."
+        return f"{len(run.results)} of {plural(len(run.results), 'command')} passed."
     named = "; ".join(
         f"`{result.command}` {'took too long' if result.timed_out else f'gave {result.exit_code}'}"
         for result in failed
     )
-    return f"{len(failed)} of {len(run.results)} commands failed: {named}"
+    return f"{len(failed)} of {plural(len(run.results), 'command')} failed: {named}"
 
 
 def _to_mend(run: VerificationRun) -> str:

@@ -1,0 +1,72 @@
+"""A plan that has passed by `status.json` alone: who has judged it, and does it hold? (ADR 0407)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.autonomy.enums import SessionStatus
+from runner.autonomy.service import new_ulid
+from runner.autonomy.spec.source import build_spec
+from runner.deliverables.model import StatusFile
+from runner.loop.edits import other_phases
+from runner.loop.events import Notice
+from runner.loop.ledger import STASH, Ledger
+from runner.loop.ports import RunSink, VerificationRun, Verifier
+from runner.loop.receipts import command_hash
+from runner.wording import plural
+
+_HOW = "To have it reviewed, too: `runner session start`, then `runner run`."
+_KNOWN = (
+    "All deliverables have passed by .runner/status.json, but no autonomous session is known here"
+)
+
+
+def was_rolled_back(project_dir: Path) -> bool:
+    """Whether the last thing that was done to the kept trees of a project was a rollback."""
+    entries = Ledger(project_dir).entries()
+    return bool(entries) and entries[-1].kind == STASH
+
+
+def was_judged(view: Mapping[str, Any], file: StatusFile | None, *, rolled_back: bool) -> bool:
+    """Whether the last session of a spec has judged the work as it is.
+
+    Args:
+        view: of that session.
+        file: the plan as it is on disk.
+        rolled_back: whether the tree was changed by a rollback since.
+    """
+    completed = view["status"] == SessionStatus.COMPLETED
+    return completed and not rolled_back and not other_phases(view, file)
+
+
+async def still_holds(
+    file: StatusFile, verifier: Verifier, common: Sequence[str], sink: RunSink
+) -> bool:
+    """Run every verification command of the plan, each once; say what came of it.
+
+    Args:
+        common: commands that close every phase.
+
+    Returns:
+        Whether all of them passed; also where there is none.
+    """
+    spec = build_spec(file, title="", common_verification=tuple(common))
+    commands = list(dict.fromkeys(c for phase in spec.phases for c in spec.commands(phase)))
+    if not commands:
+        sink(Notice("warning", f"{_KNOWN}: this run has neither verified nor reviewed them", _HOW))
+        return True
+    issued = [{"command": c, "command_hash": command_hash(c)} for c in commands]
+    run = await verifier.run(new_ulid("step"), issued)
+    sink(_told(run))
+    return run.passed
+
+
+def _told(run: VerificationRun) -> Notice:
+    failed = sum(result.exit_code != 0 for result in run.results)
+    ran = plural(len(run.results), "verification command")
+    if not failed:
+        return Notice("warning", f"{_KNOWN}: {ran} passed in this run, nothing was reviewed", _HOW)
+    return Notice(
+        "warning",
+        f"{_KNOWN}, and {failed} of {ran} failed: every phase is verified and reviewed now",
+    )
