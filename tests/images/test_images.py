@@ -11,6 +11,7 @@ from tests.images.bases import ensure_bases, missing_tools, run
 from tests.images.languages import LANGUAGES, script
 
 ROOT = Path(__file__).parents[2]
+TOOLS = ("git", "curl", "gpg", "ssh", "bwrap", "socat", "jq", "rg", "make", "tini")
 SANDBOX_OPTIONS = (
     "--security-opt=seccomp=unconfined",
     "--security-opt=apparmor=unconfined",
@@ -191,7 +192,7 @@ def test_an_agent_builds_a_program_of_the_language_in_its_sandbox(
     (workspace / "SPEC.md").write_text("# Greet\n\nA program that says hello.\n")
     (workspace.parent / "script.toml").write_text(script(LANGUAGES[target]))
     options = (*SANDBOX_OPTIONS, f"--volume={workspace.parent}:/script:ro")
-    command = ("runner", "run", "--replay", "/script/script.toml", "--verbose")
+    command = ("runner", "run", "--replay", "/script/script.toml")
     done = inside(image, workspace, *command, options=options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (workspace / "greeting.txt").read_text() == "hello\n"
@@ -221,6 +222,6 @@ def test_an_agent_can_be_put_into_a_published_image(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("tool", ["git", "curl", "gpg", "ssh", "bwrap", "socat"])
-def test_the_usual_tools_are_there(image: str, workspace: Path, tool: str) -> None:
-    assert inside(image, workspace, "sh", "-c", f"command -v {tool}").returncode == 0
+def test_the_usual_tools_are_there(image: str, workspace: Path) -> None:
+    look = f"for tool in {' '.join(TOOLS)}; do command -v $tool >/dev/null || echo $tool; done"
+    assert inside(image, workspace, "sh", "-c", look).stdout == ""
