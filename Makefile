@@ -66,9 +66,11 @@ binary: $(STAMP) ## Build the program for machines without Python, and run the d
 	  --distpath build/binary --workpath build/binary/work tools/binary/runner.spec
 	RUNNER_BINARY=$(CURDIR)/build/binary/runner/runner \
 	  $(BIN)/python -m pytest -m dist -rA tests/dist/test_binary.py
-	tar -C build/binary -czf \
-	  dist/runner-$$($(BIN)/runner --version | cut -d' ' -f2)-linux-$$(uname -m).tar.gz runner
-	cd dist && sha256sum runner-*-linux-*.tar.gz > BINARY-SHA256SUMS
+	name=runner-$$($(BIN)/runner --version | cut -d' ' -f2)-linux-$$(uname -m) && \
+	  tar -C build/binary -czf dist/$$name.tar.gz runner && \
+	  $(BIN)/cyclonedx-py environment --output-reproducible --of JSON \
+	    -o dist/$$name.cdx.json build/binary/env && \
+	  cd dist && sha256sum $$name.tar.gz $$name.cdx.json > BINARY-SHA256SUMS
 
 reference: $(STAMP) ## Write docs/reference/ anew from the code
 	$(BIN)/python -m runner.cli.reference

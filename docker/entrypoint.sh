@@ -6,6 +6,16 @@
 # - With `--user`: stay what the caller said, and give that uid a home and a name.
 set -eu
 
+agent="/opt/runner/lib/python3*/site-packages/claude_agent_sdk/_bundled/claude"
+# shellcheck disable=SC2086 # a pattern
+if ! ls $agent >/dev/null 2>&1 && ! command -v claude >/dev/null; then
+  cat >&2 <<'EOF'
+This image has no agent, so nothing can be run with it yet. Make one that has, from two lines:
+  FROM this image
+  RUN runner-fetch-agent
+EOF
+fi
+
 owner_of() { stat -c "$1" "${RUNNER_WORKSPACE_DIR:-$PWD}" 2>/dev/null || echo 0; }
 
 if [ "$(id -u)" = 0 ]; then

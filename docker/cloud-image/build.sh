@@ -9,6 +9,8 @@
 # BASE_IMAGE  a disk image to start from; default: Ubuntu's own, downloaded and checked
 # OUTPUT_DIR  where the image goes, default the current folder
 # GROW        how much to add to the base's size, default 4G
+# RUNNER_AGENT  "path" leaves the agent binary out, as in the images that are published; on the
+#             machine `sudo runner-fetch-agent` puts it there
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -62,11 +64,19 @@ qemu-img resize -q -f raw "$work/$name" "+${GROW:-4G}"
 tar -C "$source" --exclude=__pycache__ -cf "$work/runner.tar" \
   pyproject.toml constraints.txt README.md LICENSE SPEC.example.md src instructions profiles
 
+drop_agent=true
+if [ "${RUNNER_AGENT:-bundled}" = path ]; then
+  drop_agent="rm -r /opt/runner/lib/python3*/site-packages/claude_agent_sdk/_bundled"
+fi
+
 virt-customize --format raw --add "$work/$name" \
   --run "$here/grow.sh" \
   --upload "$work/runner.tar:/var/tmp/runner.tar" \
   --run "$here/provision.sh" \
   --delete /var/tmp/runner.tar \
+  --upload "$here/../fetch-agent.sh:/usr/local/bin/runner-fetch-agent" \
+  --chmod 0755:/usr/local/bin/runner-fetch-agent \
+  --run-command "$drop_agent" \
   --run "$here/generalise.sh"
 
 # Blocks of zeros become holes again; `cp --sparse` and most uploads keep them so.

@@ -16,7 +16,7 @@ tar -C "$work" -xf /var/tmp/runner.tar
 python3 -m venv /opt/runner
 /opt/runner/bin/pip install --no-cache-dir --no-compile \
   --constraint "$work/constraints.txt" "$work"
-/opt/runner/bin/pip uninstall --yes pip
+/opt/runner/bin/pip uninstall --quiet --yes setuptools pip
 ln -sf /opt/runner/bin/runner /usr/local/bin/runner
 /usr/local/bin/runner --version
 

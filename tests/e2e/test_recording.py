@@ -196,7 +196,9 @@ def test_two_replays_leave_the_same_files(
     assert first.files() == second.files()
     original = Replayed(recorded.ours.path, recorded.done).files()
     assert first.files() == original
-    assert {"greet.py", ".runner/status.json"} <= original.keys()
+    assert {"greet.py", ".runner/status.json", ".runner/autonomy/journal/auto_<id>.jsonl"} <= (
+        original.keys()
+    )
 
 
 def test_a_replay_that_goes_another_way_says_where(recorded: Recorded, tmp_path: Path) -> None:

@@ -5,26 +5,80 @@ that this machine trusts beside Debian's own go along, or nothing could be downl
 proxy that re-signs.
 """
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "runner-images"
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_LABEL = "runner.test.recipe"
+# What makes an official "slim" image slim: no documentation, and none of what comes later.
+_SLIM = """
+printf 'path-exclude /usr/share/%s/*\\n' doc man info locale groff linda lintian \\
+  >/etc/dpkg/dpkg.cfg.d/docker
+cd /usr/share && rm -rf doc/* man/* info/* locale/* groff/* /var/cache/apt/* /var/lib/apt/lists/*
+"""
 _TOOLS = ("buildah", "podman", "runc", "debootstrap")
 
-BASES = {
-    "debian:bookworm-slim": "true",
-    "python:3.12-slim-bookworm": "apt-get update && apt-get install -y --no-install-recommends "
-    "python3 python3-venv python3-pip && ln -s /usr/bin/python3 /usr/local/bin/python",
-    "node:22-bookworm-slim": "apt-get update && apt-get install -y --no-install-recommends "
-    "nodejs npm",
+
+class Base(NamedTuple):
+    """What is done to a plain Debian to stand in for an official image.
+
+    Attributes:
+        packages: Debian's own, whatever version of the language that is.
+        command: run after they are installed.
+        settings: environment variables that the official image sets, which the Dockerfile keeps.
+    """
+
+    packages: str = ""
+    command: str = "true"
+    settings: tuple[str, ...] = ()
+
+
+# Debian's composer is spread over many packages; the official image has it in one file.
+_COMPOSER = """cat >/tmp/pack.php <<'PHP'
+<?php
+$files = new RecursiveDirectoryIterator('/usr/share/php', FilesystemIterator::SKIP_DOTS);
+$archive = new Phar('/tmp/composer.phar');
+foreach (new RecursiveIteratorIterator($files) as $file) {
+    $archive->addFile($file->getPathname(), 'share/php' . substr($file->getPathname(), 14));
 }
-"""Image name → what is done to a plain Debian to stand in for it."""
+$archive->addFile('/usr/bin/composer', 'bin/composer');
+$archive->setStub("#!/usr/bin/env php\n<?php Phar::mapPhar('composer.phar');"
+    . "require 'phar://composer.phar/bin/composer'; __HALT_COMPILER();");
+PHP
+php -d phar.readonly=0 /tmp/pack.php
+install -m 755 /tmp/composer.phar /usr/bin/composer
+"""
+
+BASES = {
+    "debian:bookworm-slim": Base(),
+    "python:3.12-slim-bookworm": Base(
+        "python3 python3-venv python3-pip", "ln -s /usr/bin/python3 /usr/local/bin/python"
+    ),
+    "node:22-bookworm-slim": Base("nodejs npm"),
+    "oven/bun:1.2": Base(
+        "npm",
+        "npm install --prefix /opt/bun @oven/bun-linux-x64@1.2 && "
+        "install /opt/bun/node_modules/@oven/bun-linux-x64/bin/bun /usr/local/bin/bun",
+    ),
+    "golang:1.24-bookworm": Base("golang-go", settings=("GOPATH=/go", "GOTOOLCHAIN=local")),
+    "ruby:3.4-slim-bookworm": Base(
+        "ruby bundler", settings=("GEM_HOME=/usr/local/bundle", "BUNDLE_SILENCE_ROOT_WARNING=1")
+    ),
+    "rust:1.86-slim-bookworm": Base(
+        "cargo rustc gcc libc6-dev",
+        settings=("CARGO_HOME=/usr/local/cargo", "RUSTUP_HOME=/usr/local/rustup"),
+    ),
+    "php:8.4-cli-bookworm": Base("php-cli php-mbstring php-curl php-xml php-zip"),
+    "composer:2": Base("composer", _COMPOSER),
+}
+"""Image name → its stand-in. Which version of a language it has is Debian's affair."""
 
 
 def missing_tools() -> list[str]:
@@ -44,15 +98,17 @@ def run(*command: str) -> str:
 def ensure_bases() -> None:
     """Make the base images that are not there yet."""
     root = debian_tree()
-    for name, command in BASES.items():
-        image = f"docker.io/library/{name}"
-        if not _exists(image):
-            _make(image, root, command)
+    for name, base in BASES.items():
+        image = f"docker.io/{name if '/' in name else f'library/{name}'}"
+        recipe = hashlib.sha256(repr((base, _SLIM)).encode()).hexdigest()[:16]
+        if _recipe_of(image) != recipe:
+            _make(image, root, base, recipe)
 
 
-def _exists(image: str) -> bool:
-    command = ("buildah", "inspect", "--type", "image", image)
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+def _recipe_of(image: str) -> str:
+    """Return what an image here was made by, "" when there is none."""
+    query = ("podman", "image", "inspect", "--format", f'{{{{index .Labels "{_LABEL}"}}}}', image)
+    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def debian_tree() -> Path:
@@ -95,17 +151,24 @@ def _normal(pem: str) -> str:
     return "".join(pem.split())
 
 
-def _make(image: str, root: Path, command: str) -> None:
+def _make(image: str, root: Path, base: Base, recipe: str) -> None:
     container = run("buildah", "from", "scratch").strip()
     try:
         run("buildah", "add", "--quiet", container, str(root), "/")
-        if command != "true":
-            _in_container(container, ("sh", "-c", command))
-        run("buildah", "config", "--cmd", "/bin/bash", container)
+        _in_container(container, _SLIM)
+        if base.packages:
+            install = "apt-get install --yes --no-install-recommends"
+            clean = "apt-get clean && rm -rf /var/lib/apt/lists/*"
+            _in_container(container, f"apt-get update && {install} {base.packages} && {clean}")
+        _in_container(container, base.command)
+        settings = (f"--env={setting}" for setting in base.settings)
+        run("buildah", "config", "--cmd", "/bin/bash", *settings,
+            f"--label={_LABEL}={recipe}", container)  # fmt: skip
         run("buildah", "commit", "--quiet", "--format", "docker", container, image)
     finally:
         run("buildah", "rm", container)
 
 
-def _in_container(container: str, command: Sequence[str]) -> None:
-    run("buildah", "run", "--isolation", "chroot", "--network", "host", container, "--", *command)
+def _in_container(container: str, command: str) -> None:
+    run("buildah", "run", "--isolation", "chroot", "--network", "host", container, "--",
+        "sh", "-euc", command)  # fmt: skip

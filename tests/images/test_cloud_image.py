@@ -37,7 +37,8 @@ runcmd:
       echo "TOLD key=$(cat /home/dev/.ssh/authorized_keys)"
       echo "TOLD address=$(ip -4 -o addr show scope global | tr -s ' ' | cut -d' ' -f4)"
       echo "TOLD sshd=$(systemctl is-enabled ssh)"
-      tools=$(for name in git curl sshd runner; do command -v $name; done)
+      echo "TOLD agents=$(find / -xdev -name claude -type f | wc -l)"
+      tools=$(for name in git curl sshd runner runner-fetch-agent; do command -v $name; done)
       echo "TOLD tools="$tools
       echo "TOLD end=reached"
   - [systemctl, poweroff, --force, --force]
@@ -64,7 +65,8 @@ def image(disk: Disk) -> Path:
     """Return the image that the script makes of the Debian disk."""
     output = CACHE / "cloud-image"
     settings = {"LIBGUESTFS_BACKEND": "direct", "OS": "debian-12", "VERSION": __version__,
-                "BASE_IMAGE": str(disk.image), "OUTPUT_DIR": str(output), "GROW": "2G"}  # fmt: skip
+                "BASE_IMAGE": str(disk.image), "OUTPUT_DIR": str(output), "GROW": "2G",
+                "RUNNER_AGENT": "path"}  # fmt: skip
     if not KVM:
         settings["LIBGUESTFS_BACKEND_SETTINGS"] = "force_tcg"
     shutil.rmtree(output, ignore_errors=True)
@@ -145,6 +147,10 @@ def test_the_machine_has_an_address_by_dhcp(told: dict[str, str]) -> None:
     assert told["address"].startswith("10.0.2.")
 
 
-@pytest.mark.parametrize("program", ["git", "curl", "sshd", "runner"])
+def test_no_agent_is_in_an_image_that_is_published(told: dict[str, str]) -> None:
+    assert told["agents"] == "0"
+
+
+@pytest.mark.parametrize("program", ["git", "curl", "sshd", "runner", "runner-fetch-agent"])
 def test_the_programs_are_there(told: dict[str, str], program: str) -> None:
     assert program in [path.rpartition("/")[2] for path in told["tools"].split()]

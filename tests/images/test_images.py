@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 from tests.images.bases import ensure_bases, missing_tools, run
+from tests.images.languages import LANGUAGES, script
 
 ROOT = Path(__file__).parents[2]
-TARGETS = ("base", "python", "node")
+TOOLS = ("git", "curl", "gpg", "ssh", "bwrap", "socat", "jq", "rg", "make", "tini")
 SANDBOX_OPTIONS = (
     "--security-opt=seccomp=unconfined",
     "--security-opt=apparmor=unconfined",
@@ -33,10 +34,8 @@ def bases() -> None:
     ensure_bases()
 
 
-@pytest.fixture(scope="session", params=TARGETS)
-def image(request: pytest.FixtureRequest, bases: None) -> str:
-    del bases
-    tag = f"localhost/runner-test:{request.param}"
+def build(tag: str, *options: str, file: Path = ROOT / "docker/Dockerfile") -> str:
+    """Build an image; return its tag."""
     run(
         "buildah",
         "build",
@@ -45,15 +44,46 @@ def image(request: pytest.FixtureRequest, bases: None) -> str:
         "--network=host",
         "--format=docker",
         "--layers",
-        f"--target={request.param}",
         f"--tag={tag}",
-        f"--file={ROOT / 'docker/Dockerfile'}",
+        f"--file={file}",
+        *options,
         str(ROOT),
     )
-    size = int(run("podman", "image", "inspect", "--format", "{{.Size}}", tag))
+    return tag
+
+
+def tell_size(request: pytest.FixtureRequest, name: str, tag: str) -> int:
+    """Print and return an image's size in MB; `-rA` is not needed to see it."""
+    size = int(run("podman", "image", "inspect", "--format", "{{.Size}}", tag)) // 1_000_000
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
     assert reporter is not None
-    reporter.write_line(f"{request.param}: {size / 1e6:.0f} MB")
+    reporter.ensure_newline()
+    reporter.write_line(f"{name}: {size} MB")
+    return size
+
+
+@pytest.fixture(scope="session", params=LANGUAGES)
+def target(request: pytest.FixtureRequest) -> str:
+    """Return each target of the Dockerfile in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def image(request: pytest.FixtureRequest, target: str, bases: None) -> str:
+    """Build each target and return its tag."""
+    del bases
+    tag = build(f"localhost/runner-test:{target}", f"--target={target}")
+    tell_size(request, target, tag)
+    return tag
+
+
+@pytest.fixture(scope="session")
+def without_agent(request: pytest.FixtureRequest, bases: None) -> str:
+    """Build an image as it is published."""
+    del bases
+    tag = "localhost/runner-test:published"
+    build(tag, "--target=base", "--build-arg=RUNNER_AGENT=path")
+    tell_size(request, "base as published, without the agent", tag)
     return tag
 
 
@@ -156,6 +186,42 @@ def test_a_signal_to_the_container_ends_it(image: str, workspace: Path) -> None:
     assert done.returncode == 124
 
 
-@pytest.mark.parametrize("tool", ["git", "curl", "gpg", "ssh", "bwrap", "socat"])
-def test_the_usual_tools_are_there(image: str, workspace: Path, tool: str) -> None:
-    assert inside(image, workspace, "sh", "-c", f"command -v {tool}").returncode == 0
+def test_an_agent_builds_a_program_of_the_language_in_its_sandbox(
+    image: str, target: str, workspace: Path
+) -> None:
+    (workspace / "SPEC.md").write_text("# Greet\n\nA program that says hello.\n")
+    (workspace.parent / "script.toml").write_text(script(LANGUAGES[target]))
+    options = (*SANDBOX_OPTIONS, f"--volume={workspace.parent}:/script:ro")
+    command = ("runner", "run", "--replay", "/script/script.toml")
+    done = inside(image, workspace, *command, options=options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (workspace / "greeting.txt").read_text() == "hello\n"
+
+
+def test_a_published_image_holds_no_agent_and_says_how_to_get_it(
+    without_agent: str, workspace: Path
+) -> None:
+    search = ("sh", "-c", "find / -xdev -name claude -type f | wc -l")
+    done = inside(without_agent, workspace, *search)
+    assert done.stdout == "0\n"
+    assert "RUN runner-fetch-agent" in done.stderr
+
+
+def test_a_run_in_a_published_image_is_refused(without_agent: str, workspace: Path) -> None:
+    done = inside(without_agent, workspace, "runner", "demo", options=SANDBOX_OPTIONS)
+    assert (done.returncode, "binary was not found" in done.stderr) == (2, True), done.stderr
+
+
+def test_an_agent_can_be_put_into_a_published_image(
+    without_agent: str, workspace: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "Dockerfile"
+    file.write_text(f"FROM {without_agent}\nRUN runner-fetch-agent\n")
+    mine = build("localhost/runner-test:mine", file=file)
+    done = inside(mine, workspace, "runner", "demo", options=SANDBOX_OPTIONS)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_usual_tools_are_there(image: str, workspace: Path) -> None:
+    look = f"for tool in {' '.join(TOOLS)}; do command -v $tool >/dev/null || echo $tool; done"
+    assert inside(image, workspace, "sh", "-c", look).stdout == ""

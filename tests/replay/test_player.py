@@ -108,7 +108,7 @@ def test_a_fallback_serves_what_nothing_else_fits(prompt: Prompt) -> None:
 def test_a_prompt_without_a_session_is_a_divergence(prompt: Prompt) -> None:
     player = _player(TWO_TURNS)
     text = _said(_ask(player, prompt(task="T-9")))
-    assert "no session for <!-- runner: instruction=coding iteration=1 task=T-9" in text
+    assert "no session for coding T-9 (iteration 1)." in text
     assert [d.message for d in player.divergences] == [text]
 
 

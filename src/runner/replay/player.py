@@ -43,8 +43,7 @@ class Divergence:
     message: str
 
     def __str__(self) -> str:
-        prompt = self.marker.render() if self.marker else "a request without a marker"
-        return f"Turn {self.turn} of {prompt}: {self.message}"
+        return f"Turn {self.turn} of {_in_words(self.marker)}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,14 @@ class Player:
     def _without_session(self, place: Place) -> str:
         if place.marker is None:
             return _SMALL_TALK
-        text = f"The script has no session for {place.marker.render()}."
+        if self._script.recording is None:
+            text = f"The script has no session for {_in_words(place.marker)}."
+        else:
+            held = len(self._script.session)
+            text = (
+                f"None of the recording's {held} sessions is for this prompt (or it was asked "
+                "before): the recorded run ended or was killed earlier, or went another way."
+            )
         self.diverge(text, place)
         return text
 
@@ -242,6 +248,13 @@ class Player:
             "iteration": marker and marker.iteration,
         }
         return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def _in_words(marker: PromptMarker | None) -> str:
+    if marker is None:
+        return "a request without a marker"
+    about = marker.task or marker.phase
+    return f"{marker.instruction}{f' {about}' if about else ''} (iteration {marker.iteration})"
 
 
 def conversation(place: Place) -> Place:

@@ -1,0 +1,96 @@
+"""`[notify]` in a run with the real agent: the command is told how it went, from where it started."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.e2e.harness import PASS_BOUND, PLAN_TWO, TALK_ONLY, Project, project
+from tests.e2e.test_quota import limited, refusing
+
+pytestmark = pytest.mark.e2e
+
+SUBSCRIPTION = {
+    "ANTHROPIC_API_KEY": "",
+    "CLAUDE_CODE_OAUTH_TOKEN": "dummy",
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "NO_PROXY": "127.0.0.1",
+}
+SECONDS = 30
+
+
+class Told(NamedTuple):
+    """One notification."""
+
+    event: str
+    payload: dict[str, Any]
+
+
+def ask_to_be_told(ours: Project, folder: Path) -> None:
+    """Let a command put each notification into a folder."""
+    folder.mkdir()
+    settings = ours.path / ".runner"
+    settings.mkdir()
+    script = f"cat > {folder}/$$ && echo $AUTORUNNER_EVENT > {folder}/$$.event"
+    command = json.dumps(["sh", "-c", script])
+    (settings / "runner.toml").write_text(f"[notify]\ncommand = {command}\n", encoding="utf-8")
+
+
+def told(folder: Path) -> list[Told]:
+    return [
+        Told(path.read_text().strip(), json.loads(path.with_suffix("").read_text()))
+        for path in sorted(folder.glob("*.event"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "environment", "expected"),
+    [
+        (PLAN_TWO + PASS_BOUND, (), {}, ("finished", "all_passed")),
+        (PLAN_TWO + TALK_ONLY, (), {}, ("paused", "stalled")),
+        (refusing(401, "invalid x-api-key"), (), {}, ("failed", "failed")),
+        (PLAN_TWO + PASS_BOUND, ("--max-cost", "0.0001"), {}, ("budget", "budget_exceeded")),
+        (limited(7_255_440_000), (), SUBSCRIPTION, ("quota", "quota_exceeded")),
+    ],
+    ids=["finished", "paused", "failed", "budget", "quota"],
+)
+def test_the_end_of_a_run_is_told(
+    tmp_path: Path,
+    script: str,
+    arguments: tuple[str, ...],
+    environment: dict[str, str],
+    expected: tuple[str, str],
+) -> None:
+    folder = tmp_path / "told"
+    with project(tmp_path, script) as ours:
+        ask_to_be_told(ours, folder)
+        ours.environment |= environment
+        ours.run(*arguments)
+    assert [(one.event, one.payload["exit_reason"]) for one in told(folder)] == [expected]
+
+
+def test_a_wait_for_a_limit_is_told_while_it_lasts(tmp_path: Path) -> None:
+    folder = tmp_path / "told"
+    resets_at = int(time.time()) + 2 * 3600
+    with project(tmp_path, limited(resets_at)) as ours:
+        ask_to_be_told(ours, folder)
+        ours.environment |= SUBSCRIPTION
+        running = ours.start("--wait-for-quota")
+        deadline = time.monotonic() + SECONDS
+        while not told(folder) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        during, alive = told(folder), running.poll() is None
+        running.kill()
+        running.communicate()
+    (one,) = during
+    assert (alive, one.event, one.payload["resets_at"]) == (True, "quota", resets_at)
+
+
+def test_notifications_that_get_lost_change_nothing_of_the_run(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        (ours.path / ".runner").mkdir()
+        settings = '[notify]\ncommand = ["sh", "-c", "exit 3"]\nwebhook = "http://127.0.0.1:9/x"\n'
+        (ours.path / ".runner" / "runner.toml").write_text(settings, encoding="utf-8")
+        done = ours.run()
+    assert (done.returncode, done.stderr.count("A notification was not delivered")) == (0, 2)
