@@ -17,6 +17,7 @@ from runner.autonomy.models import SessionState
 from runner.autonomy.paging import decode_cursor, encode_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
 from runner.autonomy.spec.source import CLOCK_TICK_NS
+from runner.autonomy.store.layout import check_session_id
 from runner.autonomy.views import failed_view, session_view, summary_view
 from runner.errors import StateError
 
@@ -54,21 +55,34 @@ class Listing:
         sessions = [self._summary(row, now) for row in page]
         return Answer({"sessions": sessions}, pagination=pagination(cursor, params.limit, total))
 
-    def latest(self, spec_id: str) -> dict[str, Any] | None:
+    def latest(self, spec_id: str | None) -> dict[str, Any] | None:
         """Return the view of the spec's live session, or else of the one that changed last.
 
         Reads alone, so that it can be asked at any time. A damaged session counts as live.
         Raises OSError.
+
+        Args:
+            spec_id: None for any spec.
         """
-        rows = [row for row in self._rows() if _spec_of(row) in (None, spec_id)]
+        rows = [row for row in self._rows() if spec_id is None or _spec_of(row) in (None, spec_id)]
         if not rows:
             return None
-        chosen = max(rows, key=lambda row: (_is_live(row), _order(row)))
-        if chosen.state is None:
-            return chosen.data
-        state = self._core.store.files.read(chosen.session_id) or chosen.state
-        spec, _ = self._core.read_spec(state.spec_id)
-        return session_view(self._core.policy.adapted(state), spec, self._core.clock())
+        return self._view(max(rows, key=lambda row: (_is_live(row), _order(row))))
+
+    def view(self, session_id: str) -> dict[str, Any] | None:
+        """Return the view of a session, None when there is none; like `latest`, it only reads.
+
+        Raises:
+            RefusedError: that is no session id.
+        """
+        row = self._read(check_session_id(session_id))
+        return None if row is None else self._view(row)
+
+    def summaries(self, spec_id: str) -> list[dict[str, Any]]:
+        """Return the sessions of a spec in short, the oldest first. Raises OSError."""
+        now = self._core.clock()
+        rows = sorted((r for r in self._rows() if _spec_of(r) == spec_id), key=_age)
+        return [self._summary(row, now) for row in rows]
 
     def events(self, params: EventsParams) -> Answer:
         """List a session's journal, newest first (seed 003 WS4)."""
@@ -138,6 +152,13 @@ class Listing:
             if row is not None:
                 yield row
 
+    def _view(self, row: _Row) -> dict[str, Any]:
+        if row.state is None:
+            return row.data
+        state = self._core.store.files.read(row.session_id) or row.state
+        spec, _ = self._core.read_spec(state.spec_id)
+        return session_view(self._core.policy.adapted(state), spec, self._core.clock())
+
     def _summary(self, row: _Row, now: datetime) -> dict[str, Any]:
         if row.state is None:
             return row.data
@@ -168,6 +189,10 @@ def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
 
 def _order(row: _Row) -> tuple[str, str]:
     return (row.updated_at, row.session_id)
+
+
+def _age(row: _Row) -> str:
+    return row.session_id  # which begins with the time
 
 
 def _is_live(row: _Row) -> bool:
