@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from runner.cli.columns import columns, fit, labelled, wrap
 from runner.cli.durations import plural
+from runner.cli.inert import inert
 from runner.cli.reporting import formats
 from runner.reporting.facts import (
     Counts,
@@ -79,7 +80,7 @@ def _needs(report: Report) -> Iterator[str]:
     for need in report.needs:
         yield from wrap(need.text, WIDTH, "    ", "  - ")
         if need.command:
-            yield f"      {need.command}"  # whole, so that it can be pasted
+            yield f"      {inert(need.command)}"  # whole, so that it can be pasted
 
 
 def _problems(report: Report) -> Iterator[str]:
@@ -144,7 +145,7 @@ def _gate(phase: Phase) -> str:
         return "no gate"
     cycles = f", {plural(phase.cycles, 'review')}" if phase.cycles > 1 else ""
     waits = ", waits for a person" if phase.awaits_person else ""
-    return f"gate {phase.gate}{cycles}{waits}"
+    return f"gate {fit(phase.gate, _MOST_ID)}{cycles}{waits}"
 
 
 def _step(step: Step) -> Iterator[str]:
@@ -180,7 +181,7 @@ def _costs(report: Report) -> Iterator[str]:
     if not report.work:
         return
     yield "Cost and tokens"
-    rows = [(formats.instruction(work.instruction), _took(work.took)) for work in report.work]
+    rows = [(_kind(work.instruction), _took(work.took)) for work in report.work]
     for use in report.models:
         cached = use.cache_read_tokens + use.cache_write_tokens
         counts = (("in", use.input_tokens), ("out", use.output_tokens), ("cache", cached))
@@ -190,6 +191,10 @@ def _costs(report: Report) -> Iterator[str]:
     if not report.recorded:
         told = "Not every session was recorded one by one: tokens and models tell of a part."
         yield from wrap(told, WIDTH, "  ")
+
+
+def _kind(instruction: str) -> str:
+    return fit(formats.instruction(instruction), _MOST_ID)
 
 
 def _denials(report: Report) -> Iterator[str]:
