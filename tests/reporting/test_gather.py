@@ -226,15 +226,15 @@ def test_a_long_run_is_bounded_and_says_so(bench: Bench) -> None:
     (history_path(bench.project)).parent.mkdir(exist_ok=True)
     head = {"at": "2026-03-01T12:00:01+00:00", "run": "r", "command": "run"}
     with history_path(bench.project).open("w") as file:
-        for number in range(1000):
+        for number in range(2000):
             started = {"event": "session_started", "instruction": "coding", "model": "m"}
             ended = {"event": "session_ended", "outcome": "completed", "text": "x" * 500}
             file.writelines(
                 f"{json.dumps({**head, **line, 'number': number})}\n" for line in (started, ended)
             )
     report = bench.report()
-    assert len(report.sessions) == 400
-    assert "600 older agent sessions" in report.cuts
+    assert len(report.sessions) == 1500
+    assert "500 older agent sessions" in report.cuts
 
 
 def test_a_long_journal_is_bounded_and_counted(bench: Bench) -> None:

@@ -24,8 +24,8 @@ from runner.reporting.outcome import needs_of, outcome_of, problems_of_view
 from runner.reporting.phases import Assembler, took
 from runner.reporting.words import Words, count, moment, name, table
 
-SESSIONS = 400
-_DENIALS, _RUNS, _OTHERS, _MODELS = 200, 100, 20, 50
+SESSIONS = 1_500
+_OTHERS, _MODELS = 20, 50
 _SPEC_BYTES, _NOTE_BYTES, _NOTE = 64 * 1024, 64 * 1024, 4_000
 _TITLE = 150
 
@@ -125,6 +125,7 @@ class _Gathering:
             Reviews(self._project, self._sources.reviews, words),
             words,
         )
+        words.omit("older refused tool calls", report.denied_total - len(history.denials))
         phases, deliverables = assembler.phases(), assembler.deliverables()
         self._check_receipts(assembler.receipts.accepted)
         report = replace(
@@ -132,8 +133,8 @@ class _Gathering:
             phases=tuple(phases),
             deliverables=tuple(deliverables),
             sessions=tuple(words.newest(history.sessions, SESSIONS, "older agent sessions")),
-            runs=tuple(words.newest(history.runs, _RUNS, "older runs")),
-            denials=tuple(words.newest(history.denials, _DENIALS, "older refused tool calls")),
+            runs=tuple(history.runs),
+            denials=tuple(history.denials),
             events=tuple(sorted((*reversed(told.events), *history.waits), key=_time)),
             note=self._note(),
             other_sessions=tuple(self._others()),

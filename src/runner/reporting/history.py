@@ -1,5 +1,6 @@
 """Agent sessions of a report, from the history that runs keep (`loop.history`)."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -11,9 +12,7 @@ from runner.reporting.words import Words, amount, count, moment, name, rows
 
 _ERROR, _TEXT, _INPUT, _REASON = 600, 500, 500, 500
 _MOST_SESSIONS = 20_000
-_MOST_DENIALS = 5_000
-_MOST_RUNS = 1_000
-_MOST_WAITS = 100
+_DENIALS, _RUNS, _WAITS = 200, 100, 100
 
 Within = Callable[[datetime], bool]
 
@@ -29,8 +28,8 @@ class History:
 
     sessions: list[AgentSession] = field(default_factory=list)
     denials: list[Denial] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
-    waits: list[Event] = field(default_factory=list)
+    runs: deque[Run] = field(default_factory=lambda: deque(maxlen=_RUNS))
+    waits: deque[Event] = field(default_factory=lambda: deque(maxlen=_WAITS))
     models: dict[str, ModelUse] = field(default_factory=dict)
     all_sessions: int = 0
     damaged: int = 0
@@ -59,6 +58,7 @@ class HistoryReader:
         self._within = within
         self._words = words
         self._open: dict[tuple[str, int], int] = {}
+        self._denied: deque[tuple[Mapping[str, Any], datetime, int]] = deque(maxlen=_DENIALS)
 
     def read(self, lines: Iterable[Mapping[str, Any] | None]) -> History:
         """Take in the lines; None is one that is damaged. Raises what reading them raises."""
@@ -68,7 +68,7 @@ class HistoryReader:
                 self.history.damaged += 1
                 continue
             self._take(line, at)
-        self._words.omit("refused tool calls", max(len(self.history.denials) - _MOST_DENIALS, 0))
+        self.history.denials = [self._denial(*denied) for denied in self._denied]
         return self.history
 
     def _take(self, line: Mapping[str, Any], at: datetime) -> None:
@@ -79,10 +79,10 @@ class HistoryReader:
             if self._within(at) and len(self.history.sessions) < _MOST_SESSIONS:
                 self._begin(line, at, key)
         elif event == RUN_ENDED:
-            if self._within(at) and len(self.history.runs) < _MOST_RUNS:
+            if self._within(at):
                 self.history.runs.append(self._run(line, at))
         elif event == WAITING:
-            if self._within(at) and len(self.history.waits) < _MOST_WAITS:
+            if self._within(at):
                 self.history.waits.append(self._wait(line, at))
         elif key in self._open and event == DENIED:
             self._deny(line, at, self._open[key])
@@ -108,16 +108,16 @@ class HistoryReader:
     def _deny(self, line: Mapping[str, Any], at: datetime, position: int) -> None:
         session = self.history.sessions[position]
         self.history.sessions[position] = replace(session, denied=session.denied + 1)
-        if len(self.history.denials) < _MOST_DENIALS:
-            self.history.denials.append(
-                Denial(
-                    at,
-                    session.number,
-                    name(line.get("name")) or "?",
-                    self._words.text(line.get("input"), _INPUT),
-                    self._words.text(line.get("reason"), _REASON),
-                )
-            )
+        self._denied.append((line, at, session.number))
+
+    def _denial(self, line: Mapping[str, Any], at: datetime, session: int) -> Denial:
+        return Denial(
+            at,
+            session,
+            name(line.get("name")) or "?",
+            self._words.text(line.get("input"), _INPUT),
+            self._words.text(line.get("reason"), _REASON),
+        )
 
     def _end(self, line: Mapping[str, Any], at: datetime, position: int) -> None:
         session = self.history.sessions[position]

@@ -140,8 +140,9 @@ class JournalReader:
                 checkpoint=self._checkpoints.get(step_id, ""),
                 failures=known.failures,
             )
-        failed = outcome == "failure"
-        self.told.evidence[task_id] = replace(known, failures=known.failures + failed)
+        if outcome == "failure":
+            known = replace(known, failures=known.failures + 1)
+        self.told.evidence[task_id] = known
 
     def _review(self, entry: Mapping[str, Any], data: Mapping[str, Any]) -> Review:
         found = data.get("findings")

@@ -23,6 +23,8 @@ GENERATOR = "runner report"
 """What the page calls its maker; a file without it is no report, and is not overwritten."""
 
 _PACKAGE = "runner.cli.reporting"
+_ROWS = 400
+"""Agent sessions in the table; the timeline has them all."""
 
 
 class Block(str):
@@ -44,6 +46,7 @@ def html_page(report: Report) -> str:
         dearest_phase=max((phase.took.cost_usd for phase in report.phases), default=0.0),
         longest_phase=max((phase.took.seconds for phase in report.phases), default=0.0),
         outside=_outside(report),
+        rows=_ROWS,
         has_tokens=sum(1 for session in report.sessions if session.tokens is not None),
     )
 
