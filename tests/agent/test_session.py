@@ -302,3 +302,25 @@ async def test_a_closed_session_has_no_usage() -> None:
     scene = Scene(FakeClient())
     await scene.session.close()
     assert await scene.session.context_usage() is None
+
+
+def _used(tokens: int) -> dict[str, Any]:
+    return {"claude-opus-9": {"inputTokens": tokens, "outputTokens": 5, "costUSD": 0.1}}
+
+
+async def test_a_session_tells_what_it_took_of_each_model() -> None:
+    result = await Scene(FakeClient(_result(model_usage=_used(100)))).run()
+    assert [(use.model, use.input_tokens) for use in result.tokens] == [("claude-opus-9", 100)]
+
+
+async def test_a_crashed_session_tells_the_tokens_of_the_turns_it_had() -> None:
+    result = await Scene(FakeClient(PAID, error=RuntimeError("gone"))).run()
+    assert [use.input_tokens for use in result.tokens] == [1_000_000]
+
+
+async def test_a_second_prompt_tells_its_own_tokens_alone() -> None:
+    client = FakeClient(_result(model_usage=_used(100)))
+    scene = Scene(client)
+    await scene.run()
+    client.messages = (_result(model_usage=_used(130)),)
+    assert [use.input_tokens for use in (await scene.run()).tokens] == [30]

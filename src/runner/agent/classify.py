@@ -7,6 +7,7 @@ is looked at first.
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from runner.agent.tokens import reported_tokens
 from runner.loop.events import SessionOutcome, SessionResult
 from runner.loop.quota import is_quota_text
 
@@ -66,6 +67,7 @@ def classify_result(message: "ResultMessage", tail: SessionTail) -> SessionResul
         http_status=message.api_error_status,
         fatal=message.is_error and _is_fatal(message.api_error_status, text),
         quota_resets_at=_resets_at(tail) if outcome is SessionOutcome.QUOTA_EXCEEDED else None,
+        tokens=reported_tokens(message.model_usage),
     )
 
 

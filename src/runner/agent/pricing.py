@@ -6,7 +6,10 @@ here: by family, at list prices of the dearest generation, rounded up rather tha
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+from runner.loop.events import TokenUse
 
 _PER_MILLION = 1_000_000
 # US dollars per million tokens: input, output. Unknown models are priced as the dearest.
@@ -32,6 +35,24 @@ class SpentTokens:
         """What the turns so far cost at most, in US dollars."""
         return sum(_cost(model, usage) for model, usage in self._turns.values())
 
+    @property
+    def by_model(self) -> tuple[TokenUse, ...]:
+        """What the turns so far took of each model, at the estimated cost."""
+        found: dict[str, TokenUse] = {}
+        for model, usage in self._turns.values():
+            known = found.get(model, TokenUse(model))
+            found[model] = replace(
+                known,
+                input_tokens=known.input_tokens + _count(usage, "input_tokens"),
+                output_tokens=known.output_tokens + _count(usage, "output_tokens"),
+                cache_read_tokens=known.cache_read_tokens
+                + _count(usage, "cache_read_input_tokens"),
+                cache_write_tokens=known.cache_write_tokens
+                + _count(usage, "cache_creation_input_tokens"),
+                cost_usd=known.cost_usd + _cost(model, usage),
+            )
+        return tuple(found.values())
+
 
 def _cost(model: str, usage: Mapping[str, Any]) -> float:
     family = next((name for name in _PRICES if name in model), None)
@@ -47,3 +68,7 @@ def _cost(model: str, usage: Mapping[str, Any]) -> float:
 def _tokens(usage: Mapping[str, Any], name: str) -> float:
     value = usage.get(name)
     return float(value) if isinstance(value, int | float) and value > 0 else 0.0
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int:
+    return int(_tokens(usage, name))

@@ -14,6 +14,7 @@ from runner.agent.convert import stream_events
 from runner.agent.pricing import SpentTokens
 from runner.agent.process import AgentProcess
 from runner.agent.refusals import Refusals
+from runner.agent.tokens import tokens_since
 from runner.deliverables.tools import DeliverableTools
 from runner.loop.events import (
     SessionOutcome,
@@ -24,6 +25,7 @@ from runner.loop.events import (
     StreamText,
     StreamToolDenied,
     StreamUsage,
+    TokenUse,
 )
 from runner.loop.ports import StreamSink
 
@@ -90,6 +92,7 @@ class ClaudeSession:
         self._broken: str | None = None
         self._spent = SpentTokens()
         self._billed_usd = 0.0
+        self._billed_tokens: tuple[TokenUse, ...] = ()
         self._refusals = Refusals()
         self._in_turn = False
         self._interrupted = False
@@ -106,7 +109,8 @@ class ClaudeSession:
         finally:
             sink(StreamEnd())
         if self._in_turn:  # it ended without its own account of what it spent
-            result = replace(result, cost_usd=self._spent.estimated_usd)
+            known = self._spent
+            result = replace(result, cost_usd=known.estimated_usd, tokens=known.by_model)
         result = self._since_last(result)
         if self._interrupted and result.outcome is not SessionOutcome.COMPLETED:
             result = interrupted(result)
@@ -115,7 +119,9 @@ class ClaudeSession:
     def _since_last(self, result: SessionResult) -> SessionResult:
         """Take off what an earlier prompt has cost: the agent counts over its whole life."""
         spent, self._billed_usd = self._billed_usd, max(self._billed_usd, result.cost_usd)
-        return replace(result, cost_usd=max(result.cost_usd - spent, 0.0))
+        tokens = tokens_since(self._billed_tokens, result.tokens)
+        self._billed_tokens = result.tokens or self._billed_tokens
+        return replace(result, cost_usd=max(result.cost_usd - spent, 0.0), tokens=tokens)
 
     async def context_usage(self) -> int | None:
         """See `AgentSession.context_usage`."""

@@ -4,6 +4,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from heapq import nlargest
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from runner.autonomy.migrations import MigrationError
 from runner.autonomy.paging import decode_cursor, encode_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
 from runner.autonomy.spec.source import CLOCK_TICK_NS
+from runner.autonomy.store.layout import check_session_id
 from runner.autonomy.views import failed_view, session_view, staleness, summary_view
 from runner.errors import StateError
 
@@ -66,26 +68,37 @@ class Listing:
         if len(rows) > len(page):
             cursor = encode_cursor("sessions", list(_order(page[-1])))
         now = self._core.clock()
-        sessions = [{**row.view, **staleness(row.deadlines, now)} for row in page]
+        sessions = [_shown(row, now) for row in page]
         return Answer({"sessions": sessions}, pagination=pagination(cursor, params.limit, total))
 
-    def latest(self, spec_id: str) -> dict[str, Any] | None:
+    def latest(self, spec_id: str | None) -> dict[str, Any] | None:
         """Return the view of the spec's live session, or else of the one that changed last.
 
         Reads alone, so that it can be asked at any time. A damaged session counts as live.
         Raises OSError.
+
+        Args:
+            spec_id: None for any spec.
         """
-        rows = [row for row in self._rows() if row.spec_id in (None, spec_id)]
+        rows = [row for row in self._rows() if spec_id is None or row.spec_id in (None, spec_id)]
         if not rows:
             return None
-        chosen = max(rows, key=lambda row: (_is_live(row), _order(row)))
-        if chosen.is_damaged:
-            return dict(chosen.view)
-        state = self._core.store.files.read(chosen.session_id)
-        if state is None:
-            return None  # it was over, and has just been removed
-        spec, _ = self._core.read_spec(state.spec_id)
-        return session_view(self._core.policy.adapted(state), spec, self._core.clock())
+        return self._view(max(rows, key=lambda row: (_is_live(row), _order(row))))
+
+    def view(self, session_id: str) -> dict[str, Any] | None:
+        """Return the view of a session, None when there is none; like `latest`, it only reads.
+
+        Raises:
+            RefusedError: that is no session id.
+        """
+        row = self._read(check_session_id(session_id))
+        return None if row is None else self._view(row)
+
+    def summaries(self, spec_id: str) -> list[dict[str, Any]]:
+        """Return the sessions of a spec in short, the oldest first. Raises OSError."""
+        now = self._core.clock()
+        rows = sorted((row for row in self._rows() if row.spec_id == spec_id), key=_age)
+        return [_shown(row, now) for row in rows]
 
     def events(self, params: EventsParams) -> Answer:
         """List a session's journal, newest first (seed 003 WS4)."""
@@ -155,6 +168,15 @@ class Listing:
             if row is not None:
                 yield row
 
+    def _view(self, row: _Row) -> dict[str, Any] | None:
+        if row.is_damaged:
+            return dict(row.view)
+        state = self._core.store.files.read(row.session_id)
+        if state is None:
+            return None  # it was over, and has just been removed
+        spec, _ = self._core.read_spec(state.spec_id)
+        return session_view(self._core.policy.adapted(state), spec, self._core.clock())
+
     def _read(self, session_id: str) -> _Row | None:
         try:
             state = self._core.store.files.read(session_id)
@@ -187,6 +209,14 @@ def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
 
 def _order(row: _Row) -> tuple[str, str]:
     return (row.updated_at, row.session_id)
+
+
+def _shown(row: _Row, now: datetime) -> dict[str, Any]:
+    return {**row.view, **staleness(row.deadlines, now)}
+
+
+def _age(row: _Row) -> str:
+    return row.session_id  # which begins with the time
 
 
 def _is_live(row: _Row) -> bool:

@@ -21,6 +21,8 @@ from runner.cli.init import init
 from runner.cli.lazy import RootGroup
 from runner.cli.mcp import HELP as MCP_HELP
 from runner.cli.mcp import mcp
+from runner.cli.report import HELP as REPORT_HELP
+from runner.cli.report import report
 from runner.cli.rollback import HELP as ROLLBACK_HELP
 from runner.cli.rollback import rollback
 from runner.cli.run import HELP as RUN_HELP
@@ -71,6 +73,7 @@ app.command(help=INIT_HELP)(init)
 app.command(help=RUN_HELP)(run)
 app.command(help=SYNC_HELP)(sync)
 app.command(help=STATUS_HELP)(status)
+app.command(help=REPORT_HELP)(report)
 app.command(help=DOCTOR_HELP)(doctor)
 app.command(help=DEMO_HELP)(demo)
 app.command(help=ROLLBACK_HELP)(rollback)

@@ -20,6 +20,7 @@ from runner.autonomy.models import Limits as ControlPlaneLimits
 from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
 from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
+from runner.cli.redact import Redactor
 from runner.cli.signals import stop_on_signal
 from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
@@ -28,6 +29,7 @@ from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.loop.events import Notice, RunResult, RunStarted
+from runner.loop.history import HistoryKeeper
 from runner.loop.phases import Summary
 from runner.loop.ports import RunSink
 from runner.loop.run import Run
@@ -108,7 +110,9 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
             warn(caution)
         budgeted = job.options.budget_usd is not None
         summary = Summary(job.project_dir, sink)
-        spending = Spending(SpendBook(job.project_dir), summary, budgeted=budgeted)
+        clean = Redactor({**os.environ, **job.agent_environment}).value
+        history = HistoryKeeper(job.project_dir, job.command, summary, clean=clean)
+        spending = Spending(SpendBook(job.project_dir), history, budgeted=budgeted)
         parts_of = parts_of or _PARTS[job.command]
         return anyio.run(_run, job, spending, agent, containment, parts_of)
 

@@ -110,6 +110,23 @@ class SessionOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenUse:
+    """What a session took of one model.
+
+    Attributes:
+        input_tokens: read anew; what came from the cache or went into it is counted apart.
+        cost_usd: as the agent reckons it, in US dollars.
+    """
+
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class SessionResult:
     """The end of one agent session.
 
@@ -123,6 +140,7 @@ class SessionResult:
         http_status: status of the API failure that ended it, if one did.
         fatal: whether trying again can't help (a refused key, an unknown model).
         quota_resets_at: seconds since the epoch, when the service said so.
+        tokens: what it took of each model, as far as the agent said.
     """
 
     outcome: SessionOutcome
@@ -134,6 +152,7 @@ class SessionResult:
     http_status: int | None = None
     fatal: bool = False
     quota_resets_at: int | None = None
+    tokens: tuple[TokenUse, ...] = ()
 
 
 class ExitReason(StrEnum):
@@ -201,6 +220,7 @@ class SessionStarted:
     task_id: str | None = None
     task_title: str | None = None
     phase_id: str | None = None
+    step_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

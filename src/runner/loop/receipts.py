@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,15 +15,20 @@ from runner.loop.quoting import end_of, printable
 
 _MAX_JSON_BYTES = 4 * 1024 * 1024
 _MAX_LOG_BYTES = 1024 * 1024
+_STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
 class KeptResult:
-    """What one command gave; `output` is the end of what it printed, as harmless text."""
+    """What one command gave; `output` is the end of what it printed, as harmless text.
+
+    `output_digest` is SHA-256 in hex of all that it printed, empty where nobody says.
+    """
 
     command: str
     exit_code: int
     output: str
+    output_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,30 @@ def latest_run(
     return _kept(path, receipt, output_characters)
 
 
+def runs_of_step(
+    project_dir: Path, step_id: str, *, most: int, output_characters: int
+) -> tuple[KeptRun, ...]:
+    """Return the newest runs of a step's commands, oldest first; damaged ones are passed over.
+
+    Args:
+        step_id: of any origin: one that can't be a step's has no runs.
+        most: how many runs are given.
+        output_characters: how much of each output is given.
+    """
+    if not _STEP_ID.fullmatch(step_id):
+        return ()
+    attempts = (receipts_folder(project_dir) / step_id).glob("*/receipt.json")
+    numbered = sorted((p for p in attempts if p.parent.name.isdecimal()), key=_attempt)
+    found = []
+    for path in numbered[-most:]:
+        receipt = _json(path)
+        # Whatever is wrong inside is damage, too.
+        with suppress(KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            if isinstance(receipt["issued_at"], str):
+                found.append(_kept(path, receipt, output_characters))
+    return tuple(found)
+
+
 def accepted_receipts(project_dir: Path) -> dict[str, str]:
     """Return where the receipts are that the control plane accepted, by their hash.
 
@@ -80,6 +110,10 @@ def accepted_receipts(project_dir: Path) -> dict[str, str]:
             digest = hashlib.sha256(content).hexdigest()
             found[f"sha256:{digest}"] = path.relative_to(project_dir).as_posix()
     return found
+
+
+def _attempt(path: Path) -> int:
+    return int(path.parent.name)
 
 
 def _receipts(project_dir: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -103,7 +137,8 @@ def _kept(path: Path, receipt: dict[str, Any], characters: int) -> KeptRun:
     for number, result in enumerate(receipt["results"]):
         text = str(texts[number]) if number < len(texts) else result["command_hash"]
         output = _output(path.with_name(f"{number + 1:02}.log"), characters)
-        results.append(KeptResult(text, int(result.get("exit_code", -1)), output))
+        digest = str(result.get("output_digest") or "")
+        results.append(KeptResult(text, int(result.get("exit_code", -1)), output, digest))
     attempt = int(path.parent.name) if path.parent.name.isdecimal() else 1
     return KeptRun(path.parent.parent.name, attempt, receipt["issued_at"], tuple(results))
 

@@ -270,6 +270,7 @@ class Sessions:
             task_id=deliverable.id if deliverable else None,
             task_title=deliverable.description if deliverable else None,
             phase_id=assignment.phase,
+            step_id=assignment.step_id,
         )
 
     def _note(self, result: SessionResult, *, progressed: bool, counts: bool = True) -> None:

@@ -24,7 +24,7 @@ def control_plane(workspace: Path) -> ControlPlane:
     except PrerequisiteError as error:
         hint = "Give the project's folder with --workspace."
         raise UsageError(error.message, hint=hint) from error
-    return _open(project)
+    return open_for_reading(project)
 
 
 def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
@@ -34,7 +34,7 @@ def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
         StateError: the folder of sessions can't be read.
     """
     try:
-        return Listing(_open(project).core).latest(spec_id)
+        return Listing(open_for_reading(project).core).latest(spec_id)
     except OSError as error:
         raise StateError(
             f"The sessions can't be read: {error.strerror}.",
@@ -42,7 +42,12 @@ def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
         ) from error
 
 
-def _open(project: Path) -> ControlPlane:
+def open_for_reading(project: Path) -> ControlPlane:
+    """Return the control plane of a project folder that is known to be there.
+
+    Raises:
+        UsageError: its runner.toml is wrong.
+    """
     return open_control_plane(
         project, surface="cli", environ=os.environ, interactive=Output(sys.stdout).is_terminal()
     )

@@ -1,0 +1,95 @@
+"""Find the session that a report is about."""
+
+import os
+import shlex
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runner import __version__
+from runner.autonomy.codes import RefusedError
+from runner.autonomy.listing import Listing
+from runner.cli.control.plane import open_for_reading
+from runner.cli.placing import place_to_name, placed_view
+from runner.cli.redact import Redactor
+from runner.deliverables.repository import StatusRepository
+from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.errors import PrerequisiteError, RunnerError, StateError, UsageError
+from runner.reporting.gather import Sources
+
+
+def sources_of(project: Path, session_id: str | None) -> Sources:
+    """Return what a report of the session is made from.
+
+    Args:
+        session_id: None for the live session of the spec, or else the one that changed last.
+
+    Raises:
+        UsageError: there is no such session; PrerequisiteError when there is none at all.
+        StateError: the folder of sessions can't be read.
+    """
+    core = open_for_reading(project).core
+    listing = Listing(core)
+    view = _readable(lambda: _view(listing, project, session_id))
+    siblings = _readable(lambda: listing.summaries(str(view.get("spec_id"))))
+    store = core.store
+    return Sources(
+        project_dir=project,
+        view=placed_view(view, place_to_name(project)),
+        siblings=siblings,
+        page_of=store.journal(view["session_id"]).page,
+        reviews=store.layout.root / "reviews",
+        run_command=_run_command(project),
+        redact=Redactor(os.environ).text,
+        version=__version__,
+        now=datetime.now(UTC),
+    )
+
+
+def _view(listing: Listing, project: Path, session_id: str | None) -> dict[str, Any]:
+    if session_id is not None:
+        return _chosen(listing, session_id)
+    view = _latest(listing, project)
+    if view is None:
+        raise PrerequisiteError(
+            f"There is nothing to report: {project} has no autonomous session yet.",
+            hint="`runner run` starts one; `runner status` shows what is planned.",
+        )
+    return view
+
+
+def _chosen(listing: Listing, session_id: str) -> dict[str, Any]:
+    try:
+        view = listing.view(session_id)
+    except RefusedError as error:
+        raise UsageError(error.message, hint=error.hint) from error
+    if view is None:
+        raise UsageError(
+            f"There is no session {session_id}.",
+            hint="`runner session list` shows which there are.",
+        )
+    return view
+
+
+def _latest(listing: Listing, project: Path) -> dict[str, Any] | None:
+    try:
+        file = StatusRepository(status_path(project)).load()
+    except RunnerError:
+        return listing.latest(None)  # nobody knows which spec; the report says what is wrong
+    return listing.latest(file.spec_id if file else derive_spec_id(project)) or listing.latest(None)
+
+
+def _readable(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except OSError as error:
+        raise StateError(
+            f"The sessions can't be read: {error.strerror}.",
+            hint=f"Make {error.filename} readable.",
+        ) from error
+
+
+def _run_command(project: Path) -> str:
+    here = project == Path.cwd()
+    return "runner run" if here else shlex.join(["runner", "run", "--project-dir", str(project)])

@@ -1,0 +1,1 @@
+"""What a run did, gathered from the files it left: facts alone, shown by `runner.cli.reporting`."""

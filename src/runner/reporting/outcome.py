@@ -1,0 +1,110 @@
+"""How a session stands in one look, and what a person can do about it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from runner.deliverables.model import StatusFile
+from runner.reporting.facts import Need, Outcome, Run
+from runner.reporting.words import Words, name, rows, table
+
+_MANY = 10
+_REASONS: Mapping[str, str] = {
+    "user": "a person paused it",
+    "context_limit": "the agent's context is full",
+    "error_threshold": "too many failures in a row",
+    "blocked": "what is left is blocked or waits for what is",
+    "gate_failed": "a review did not pass",
+    "gate_review_required": "a review waits for a person's decision",
+    "task_limit": "the limit of deliverables was reached",
+    "heartbeat_stale": "the caller stopped giving signs of life",
+    "step_stale": "a step was not reported in time",
+    "phase_complete": "a phase is complete",
+    "fidelity_cycle_limit": "the findings of reviews keep coming back",
+    "spec_not_found": "the deliverables can't be found",
+    "spec_structure_changed": "the deliverables were changed from outside",
+    "state_corrupt": "its file is damaged",
+    "migration_failed": "its file is of another version",
+}
+_OVER = ("completed", "ended")
+
+
+def outcome_of(
+    view: Mapping[str, Any], file: StatusFile | None, last: Run | None, *, driven: bool
+) -> Outcome:
+    """Return how it stands.
+
+    Args:
+        view: of the autonomous session.
+        last: the end of the last run, None where none is known.
+        driven: whether a run is at work.
+    """
+    status = name(view.get("effective_status")) or name(view.get("status")) or "?"
+    reason = name(view.get("pause_reason")) or name(view.get("failure_reason"))
+    reason = name(view.get("stale_reason")) or reason
+    why = _REASONS.get(reason or "", reason or "")
+    said = last.message if last is not None else ""
+    if status == "completed":
+        blocked = len(file.blocked) if file else 0
+        left = f"; {blocked} blocked" if blocked else ""
+        return Outcome("passed", f"All achievable deliverables passed{left}", said)
+    if driven:
+        return Outcome("running", "A run is at work", why)
+    if status == "failed":
+        return Outcome("failed", f"Failed: {why or 'nobody knows why'}", said)
+    if status == "paused" and reason != "phase_complete":
+        return Outcome("attention", f"Paused: {why or 'nobody says why'}", said)
+    if status == "ended":
+        return Outcome("ended", "Ended before everything passed", said)
+    return Outcome("stopped", "Stopped before everything passed", said or why)
+
+
+def needs_of(
+    view: Mapping[str, Any],
+    file: StatusFile | None,
+    words: Words,
+    *,
+    driven: bool,
+    run_command: str,
+) -> Iterator[Need]:
+    """Yield what a person can do, the most fitting first; nothing while a run is at work.
+
+    Args:
+        run_command: `runner run` for this project.
+    """
+    if driven:
+        return
+    for row in rows(view.get("recommended_actions"))[:_MANY]:
+        command = words.text(row.get("command"), 1_000)
+        yield Need(words.text(row.get("description"), 500), command)
+    if file is not None and file.blocked:
+        ids = ", ".join(item.id for item in file.blocked[:_MANY])
+        yield Need(
+            words.text(
+                f"Blocked: {ids}. .runner-note.md says what is missing; after that set "
+                '"blocked": false in .runner/status.json and run again.',
+                1_000,
+            ),
+            run_command,
+        )
+    status = view.get("effective_status")
+    if status == "running" or (status == "paused" and view.get("pause_reason") == "phase_complete"):
+        yield Need("Go on where the work stopped.", run_command)
+    elif status == "ended" and not _is_done(file):
+        yield Need("Start a new session for what is left.", run_command)
+
+
+def is_over(view: Mapping[str, Any]) -> bool:
+    """Whether nothing takes the session up again."""
+    return view.get("status") in _OVER
+
+
+def problems_of_view(view: Mapping[str, Any], words: Words) -> Sequence[str]:
+    """Return what is wrong with a session whose file can't be used."""
+    if "progress" in view:
+        return ()
+    said = words.text(table(view.get("details")).get("message"), 1_000)
+    return (said or "The autonomous session's file can't be used.",)
+
+
+def _is_done(file: StatusFile | None) -> bool:
+    return file is not None and file.all_achievable_passed

@@ -1,0 +1,285 @@
+"""The facts of a report are those of the files; what is wrong with a file is one of them."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.autonomy.plane import START, write_status
+from tests.reporting.bench import CANARY, Bench, paid
+
+from runner.deliverables.model import Counts
+from runner.loop.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
+from runner.loop.history import history_path
+from runner.loop.receipts import receipts_folder
+from runner.loop.spending import SpendBook
+from runner.marker import Instruction
+from runner.reporting.facts import Took
+
+DENIED = StreamToolDenied("Bash", {"command": f"curl {CANARY}"}, "Not allowed.")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_a_finished_session_has_passed(bench: Bench) -> None:
+    report = bench.finished().report()
+    assert (report.outcome.state, report.problems) == ("passed", ())
+
+
+def test_deliverables_have_their_evidence(bench: Bench) -> None:
+    report = bench.finished().report()
+    evidence = report.deliverables[0].evidence
+    assert evidence is not None
+    assert (evidence.outcome, evidence.step_id[:5]) == ("success", "step_")
+
+
+def test_phases_have_their_steps_in_order(bench: Bench) -> None:
+    report = bench.finished().report()
+    assert [step.type for step in report.phases[0].steps] == [
+        "implement_task",
+        "run_fidelity_gate",
+    ]
+
+
+def test_phases_have_their_reviews(bench: Bench) -> None:
+    report = bench.finished().report()
+    assert [(r.verdict, r.passed) for r in report.phases[0].reviews] == [("pass", True)]
+
+
+def test_a_receipt_that_another_caller_handed_in_is_shown(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, commands={"p1": ["pytest -q"]}).finished()
+    run = bench.report().phases[0].verifications[0]
+    assert (run.accepted, [c.text for c in run.commands]) == (True, ["pytest -q"])
+
+
+def test_a_receipt_that_was_changed_is_told(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, commands={"p1": ["pytest -q"]}).finished()
+    receipt = next(receipts_folder(bench.project).glob("auto_*.json"))
+    receipt.write_text(receipt.read_text().replace('"exit_code":0', '"exit_code": 0'))
+    report = bench.report()
+    assert "The verification receipt of p1 is missing or was changed." in report.problems
+
+
+def test_costs_are_those_of_the_account(bench: Bench) -> None:
+    bench.session(result=paid(0.5))
+    bench.session(instruction=Instruction.REVIEW, task=None, result=paid(0.25))
+    bench.client.start()
+    report = bench.report()
+    assert report.took == Took(0.75, 120.0, 2)
+    assert report.phases[0].took == Took(0.75, 120.0, 2)
+    assert report.deliverables[0].took == Took(0.5, 60.0, 1)
+
+
+def test_tokens_are_told_by_model(bench: Bench) -> None:
+    bench.session(result=paid(0.5, tokens=100))
+    bench.session(result=paid(0.5, tokens=11))
+    bench.client.start()
+    (use,) = bench.report().models
+    assert (use.model, use.sessions, use.input_tokens) == ("claude-sonnet-9", 2, 111)
+
+
+def test_a_session_that_was_killed_has_no_end(bench: Bench) -> None:
+    bench.session(killed=True)
+    bench.client.start()
+    assert bench.report().sessions[0].outcome is None
+
+
+def test_sessions_of_old_runners_are_told_by_their_cost_alone(bench: Bench) -> None:
+    bench.session(kept=False)
+    bench.client.start()
+    report = bench.report()
+    assert (report.took.cost_usd, report.recorded, report.sessions) == (0.5, False, ())
+
+
+def test_refused_calls_are_told_without_credentials(bench: Bench) -> None:
+    bench.session(denied=(DENIED,))
+    bench.client.start()
+    report = bench.report()
+    assert report.denied_total == 1
+    assert CANARY not in repr(report)
+    assert "[redacted]" in report.denials[0].input
+
+
+def test_a_wait_is_told_among_the_events(bench: Bench) -> None:
+    bench.tell([Waiting(3600.0, "usage limit")])
+    bench.client.start()
+    assert "Up to 1:00:00 h: usage limit" in [event.text for event in bench.report().events]
+
+
+def test_the_last_run_says_why_it_ended(bench: Bench) -> None:
+    result = RunResult("run", ExitReason.MAX_ITERATIONS, "Max iterations reached", "s", Counts())
+    bench.tell([RunEnded(result)])
+    bench.client.start()
+    outcome = bench.report().outcome
+    assert (outcome.state, outcome.detail) == ("stopped", "Max iterations reached")
+
+
+def test_a_paused_session_says_which_command_goes_on(bench: Bench) -> None:
+    bench.client.start()
+    bench.client.ok("session", "pause", session_id=bench.client.session_id)
+    commands = [need.command for need in bench.report().needs]
+    assert f"runner session resume --session-id {bench.client.session_id}" in commands
+
+
+def test_a_blocked_deliverable_says_what_a_person_does(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, blocked=["B-001"])
+    bench.client.start()
+    assert any("Blocked: B-001." in need.text for need in bench.report().needs)
+
+
+def test_an_older_session_has_its_own_agent_sessions(bench: Bench) -> None:
+    bench.session(at=START - timedelta(minutes=5), result=paid(0.5))
+    bench.client.start()
+    first = bench.client.session_id
+    bench.client.ok("session", "end", session_id=first)
+    bench.client.clock.wait(hours=1)
+    bench.session(at=START + timedelta(minutes=50), result=paid(0.25))
+    bench.client.start()
+    reports = [bench.report(first), bench.report()]
+    assert [report.took.cost_usd for report in reports] == [0.5, 0.25]
+    assert [report.took_over_all.cost_usd for report in reports] == [0.75, 0.75]
+    assert reports[0].other_sessions == (bench.client.session_id,)
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        (".runner/status.json", "no json"),
+        (".runner/autonomy/spend.json", "{}"),
+        (".runner/autonomy/agent-sessions.jsonl", "no json\n"),
+    ],
+)
+def test_a_damaged_file_is_named(bench: Bench, path: str, content: str) -> None:
+    bench.session()
+    bench.finished()
+    (bench.project / path).write_text(content)
+    assert any(path in problem for problem in bench.report().problems)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".runner/status.json",
+        ".runner/autonomy/spend.json",
+        ".runner/autonomy/agent-sessions.jsonl",
+    ],
+)
+def test_a_folder_in_a_files_place_is_named(bench: Bench, path: str) -> None:
+    bench.finished()
+    (bench.project / path).unlink(missing_ok=True)
+    (bench.project / path).mkdir()
+    assert any(path in problem for problem in bench.report().problems)
+
+
+def test_a_missing_journal_is_named(bench: Bench) -> None:
+    bench.finished()
+    bench.client.journal_file.unlink()
+    assert "The session's journal is missing or empty." in bench.report().problems
+
+
+def test_a_damaged_session_still_has_a_report(bench: Bench) -> None:
+    bench.session()
+    bench.finished()
+    bench.client.session_file().write_text("no json")
+    report = bench.report()
+    assert (report.outcome.state, report.counts.passed) == ("failed", 2)
+    assert any("damaged" in problem for problem in report.problems)
+
+
+@pytest.mark.parametrize("rubbish", ["null", "[]", "7", '"x"', '{"at": 5}', '{"event": "x"}'])
+def test_rubbish_in_the_history_is_passed_over(bench: Bench, rubbish: str) -> None:
+    bench.session()
+    bench.client.start()
+    with history_path(bench.project).open("a") as file:
+        file.write(f"{rubbish}\n")
+    bench.session()
+    assert len(bench.report().sessions) == 2
+
+
+@pytest.mark.parametrize("field", ["number", "tokens", "seconds", "cost_usd", "outcome", "text"])
+@pytest.mark.parametrize("value", [None, [], {}, "x", -1, 1e400, 10**400, True])
+def test_no_value_in_the_history_upsets_a_report(bench: Bench, field: str, value: object) -> None:
+    bench.session()
+    bench.client.start()
+    lines = [json.loads(line) for line in history_path(bench.project).read_text().splitlines()]
+    lines[-1][field] = value
+    history_path(bench.project).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert len(bench.report().sessions) == 1
+
+
+@pytest.mark.parametrize("field", ["at", "entry_type", "title", "content", "data"])
+@pytest.mark.parametrize("value", [None, [], {}, "x" * 5000, 7])
+def test_no_value_in_the_journal_upsets_a_report(bench: Bench, field: str, value: object) -> None:
+    bench.finished()
+    lines = [json.loads(line) for line in bench.client.journal_file.read_text().splitlines()]
+    for line in lines:
+        line[field] = value
+    bench.client.journal_file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert bench.report().counts.passed == 2
+
+
+def test_a_long_run_is_bounded_and_says_so(bench: Bench) -> None:
+    bench.client.start()
+    (history_path(bench.project)).parent.mkdir(exist_ok=True)
+    head = {"at": "2026-03-01T12:00:01+00:00", "run": "r", "command": "run"}
+    with history_path(bench.project).open("w") as file:
+        for number in range(2000):
+            started = {"event": "session_started", "instruction": "coding", "model": "m"}
+            ended = {"event": "session_ended", "outcome": "completed", "text": "x" * 500}
+            file.writelines(
+                f"{json.dumps({**head, **line, 'number': number})}\n" for line in (started, ended)
+            )
+    report = bench.report()
+    assert len(report.sessions) == 1500
+    assert "500 older agent sessions" in report.cuts
+
+
+def test_a_long_journal_is_bounded_and_counted(bench: Bench) -> None:
+    bench.finished()
+    line = json.loads(bench.client.journal_file.read_text().splitlines()[1])
+    with bench.client.journal_file.open("a") as file:
+        file.writelines(f"{json.dumps({**line, 'seq': seq})}\n" for seq in range(100, 5100))
+    phase = bench.report().phases[0]
+    assert (len(phase.steps), phase.steps_total) == (40, 5002)
+
+
+def test_a_project_outside_of_which_a_link_leads_is_not_left(bench: Bench, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("# top secret\n")
+    (bench.project / "SPEC.md").symlink_to(secret)
+    (bench.project / ".runner-note.md").symlink_to(secret)
+    assert "top secret" not in repr(bench.finished().report())
+
+
+def test_looking_writes_nothing(bench: Bench) -> None:
+    bench.session()
+    bench.finished()
+    before = {path: path.read_bytes() for path in bench.project.rglob("*") if path.is_file()}
+    bench.report()
+    after = {path: path.read_bytes() for path in bench.project.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_deprecated_deliverables_are_told_last(bench: Bench) -> None:
+    path = write_status(bench.project, {"p1": ["A-001", "A-002"]})
+    document = json.loads(path.read_text())
+    document["deliverables"][0]["deprecatedAt"] = "2026-03-01"
+    path.write_text(json.dumps(document))
+    bench.client.start()
+    assert [(d.id, d.status) for d in bench.report().deliverables] == [
+        ("A-002", "pending"),
+        ("A-001", "deprecated"),
+    ]
+
+
+def test_what_a_killed_session_cost_is_counted(bench: Bench) -> None:
+    bench.session(result=paid(0.5))
+    book = SpendBook(bench.project)
+    document = json.loads(book.path.read_text())
+    document |= {"open_session_usd": 0.25, "open_session": {"instruction": "coding"}, "sessions": 2}
+    book.path.write_text(json.dumps(document))
+    bench.client.start()
+    assert bench.report().took.cost_usd == 0.75
