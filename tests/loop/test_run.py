@@ -186,6 +186,24 @@ async def test_a_planner_that_plans_nothing_has_failed(tmp_path: Path) -> None:
     assert "without an active deliverable" in result.message
 
 
+@pytest.mark.parametrize(
+    "outcome", [SessionOutcome.TIMED_OUT, SessionOutcome.BUDGET_EXCEEDED, SessionOutcome.MAX_TURNS]
+)
+async def test_a_planner_that_is_cut_off_each_time_is_not_tried_for_ever(
+    tmp_path: Path, outcome: SessionOutcome
+) -> None:
+    class CutOff(Bench):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            assert len(self.factory.prompts) < 9, "it is tried again and again"
+            # Each leaves something behind, so that none looks like a stall.
+            (tmp_path / f"{len(self.factory.prompts)}.md").touch()
+            return SessionResult(outcome, error="It was cut off.", cost_usd=0.5)
+
+    result = await CutOff(tmp_path).run.execute()
+    assert result.exit_reason is ExitReason.MAX_RETRIES_EXCEEDED
+    assert result.message.endswith("without an active deliverable. It was cut off.")
+
+
 async def test_costs_add_up_over_sessions(tmp_path: Path) -> None:
     result = await Bench(tmp_path).run.execute()
     assert result.total_cost_usd == pytest.approx(2.0)

@@ -6,6 +6,8 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from runner.security.own_output import output_files
+
 NOTE_NAME = ".runner-note.md"
 """The agents' handoff note in a project."""
 
@@ -28,8 +30,10 @@ def walk(
 ) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
     """Yield every entry below `root`, folders included, links not followed.
 
-    What can't be looked at is left out; `skip` leaves out an entry and all below it.
+    What can't be looked at is left out, and so are files that our own output goes to; `skip`
+    leaves out an entry and all below it.
     """
+    own = output_files()
     pending = [root]
     while pending:
         try:
@@ -40,9 +44,12 @@ def walk(
             if skip(entry):
                 continue
             try:
-                yield entry, entry.stat(follow_symlinks=False)
+                found = entry.stat(follow_symlinks=False)
             except OSError:
                 continue
+            if (found.st_dev, found.st_ino) in own:
+                continue
+            yield entry, found
             if entry.is_dir(follow_symlinks=False):
                 pending.append(entry.path)
 
