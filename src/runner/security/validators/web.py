@@ -6,6 +6,7 @@ from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.programs import check_own_script
 from runner.security.refusal import RefusedError
+from runner.security.scripts import require_script
 from runner.security.shell.facts import Word
 from runner.security.validators.inline import check_inline, check_stdin, require_literal
 from runner.security.validators.packages import package_json
@@ -290,6 +291,17 @@ def _script_names(call: Call) -> None:
             raise call.refuse(f"the script {name} is not allowed.")
 
 
+def _concurrently(call: Call) -> None:
+    """Each argument is a command line, or `npm:SCRIPT`."""
+    for word in call.parsed.operands:
+        text = call.literal(word, "the command")
+        script = re.fullmatch(r"(?:npm|yarn|pnpm|bun):([\w:.-]+?)[*]?", text)
+        if not script:
+            require_script(text, call.context, call.command)
+        elif not script_allowed(call, script[1].rstrip(":-")):
+            raise call.refuse(f"the script {script[1]} is not allowed.")
+
+
 def _yarn_workspace(call: Call) -> None:
     if len(call.args) < 2:
         raise call.refuse("needs a workspace and a script.")
@@ -301,5 +313,6 @@ VALIDATORS = {
     "script-run": _script_run,
     "script-args": _script_args,
     "script-names": _script_names,
+    "concurrently": _concurrently,
     "yarn-workspace": _yarn_workspace,
 }
