@@ -4,11 +4,14 @@ from collections.abc import Mapping
 
 from runner.security.refusal import RefusedError
 from runner.security.shell import ShellParseError, analyse
-from runner.security.shell.facts import Script, SimpleCommand
+from runner.security.shell.facts import Script, SimpleCommand, Word
 
 
 def read_script(
-    text: str, variables: Mapping[str, str], command: SimpleCommand | None = None
+    text: str,
+    variables: Mapping[str, str],
+    command: SimpleCommand | None = None,
+    arguments: tuple[Word, ...] | None = None,
 ) -> Script:
     """Return the commands in `text`. Raises RefusedError for what can't be understood.
 
@@ -16,10 +19,11 @@ def read_script(
         text: the script, as bash would get it.
         variables: environment variables whose values are certain.
         command: the command that makes a shell run the text, when it is not the outermost.
+        arguments: the positional parameters that it gives the text.
     """
     try:
         if command is None:
             return analyse(text, variables=variables)
-        return analyse(text, variables=variables, cwds=command.cwds, scope=command.scope)
+        return analyse(text, variables=variables, cwds=command.cwds, scope=command.scope, arguments=arguments)
     except ShellParseError as error:
         raise RefusedError("parse", str(error)) from error

@@ -173,9 +173,13 @@ class _Reader:
             self.options.append(("-NUMBER", word))
             return
         option = self._option(name)
-        if equals:
-            if option.arity == "flag" and not (self.rule.style == "long" and value in _BOOLEANS):
+        if equals and option.arity == "flag":
+            if not (value in _BOOLEANS and _takes_booleans(self.rule)):
                 raise _refuse(self.rule, f"{name} takes no value.")
+            # What is switched off is as good as not there: `-check=false` checks nothing.
+            if value in ("true", "1"):
+                self._add(name, None)
+        elif equals:
             self._add(name, Word((value,), prefix=value, glob=word.glob, source=word.source))
         elif option.arity == "takes_two":
             self._next(name)
@@ -242,6 +246,11 @@ def _with_holes(text: str, word: Word) -> Word:
 
 
 _BOOLEANS = frozenset({"true", "false", "0", "1"})
+
+
+def _takes_booleans(rule: CommandRule) -> bool:
+    """Go's and Java's options, and those of tools written for node."""
+    return rule.style == "long" or rule.profile in ("node", "bun")
 
 
 def read_arguments(

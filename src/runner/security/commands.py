@@ -9,7 +9,7 @@ from runner.security import environment
 from runner.security.arguments import read_arguments
 from runner.security.context import Call, Context
 from runner.security.kinds import check
-from runner.security.programs import OwnScript, check_own_script, find_program
+from runner.security.programs import OwnProgram, OwnScript, check_own_script, find_program
 from runner.security.redirections import check_redirection
 from runner.security.refusal import RefusedError
 from runner.security.shell.facts import SimpleCommand, Word
@@ -85,6 +85,10 @@ def _judge_words(context: Context, command: SimpleCommand) -> str:
     found = find_program(context, name, command.cwd)
     if found is None:
         return _extra_command(context, command)
+    if isinstance(found, OwnProgram):
+        require_project(context, command, name)
+        _protect_operands(context, command)
+        return "program:compiled"
     if isinstance(found, OwnScript):
         require_project(context, command, name)
         check_own_script(context, found.path, command.cwd)

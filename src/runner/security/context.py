@@ -18,7 +18,8 @@ class Context:
 
     Attributes:
         judge: judges a further command, e.g. what a wrapper runs.
-        analyse: reads a script; the command is the one that makes a shell run it.
+        analyse: reads a script; the command is the one that makes a shell run it, with the
+            positional parameters that it gives.
         functions: names the script defines as functions.
         rooted: variables that certainly hold a directory of the project.
         assigned: variables the script itself sets.
@@ -33,7 +34,7 @@ class Context:
     paths: PathPolicy
     rules: RuleSet
     judge: Callable[["Context", SimpleCommand], str]
-    analyse: Callable[[str, SimpleCommand | None], Script]
+    analyse: Callable[[str, SimpleCommand | None, tuple[Word, ...] | None], Script]
     functions: frozenset[str] = frozenset()
     rooted: frozenset[str] = frozenset()
     assigned: frozenset[str] = frozenset()

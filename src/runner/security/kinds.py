@@ -42,6 +42,8 @@ _INTERPRETERS = frozenset(
 )
 # Lists of what a tool only looks at or puts into its output: names may be computed.
 _HARMLESS_LISTS = frozenset({"go-package", "go-ldflags"})
+_DURATIONS = frozenset({"duration", "timeout"})
+_PRODUCT = re.compile(r"\"?\$\(\( *(\d{1,9}) *\* *(\d{1,9}) *\)\)\"?")
 _ENDING = re.compile(r"\.\w+\Z")
 # What tools take in place of a file: an address, inline settings, a file of arguments.
 _NOT_A_FILE = re.compile(
@@ -140,6 +142,8 @@ def _listed(call: Call, name: str, word: Word, what: str) -> None:
     if pattern is None:
         raise call.refuse(f"the profiles have no list {name}.")
     texts = word.choices
+    if name in _DURATIONS and word.numeric:
+        texts = _computed(word)
     if name in _HARMLESS_LISTS and word.shapes and call.rule.name != "go install":
         texts = tuple(shapes.filled(shape) for shape in word.shapes)
     elif shapes.only(word.shapes, shapes.DIGITS):
@@ -149,6 +153,12 @@ def _listed(call: Call, name: str, word: Word, what: str) -> None:
     for text in texts:
         if not re.fullmatch(pattern, text, re.VERBOSE):
             raise call.refuse(f"{text} is not allowed for {what}. {call.rule.instead}".rstrip())
+
+
+def _computed(word: Word) -> tuple[str, ...]:
+    """A number that is computed: the product when it is written out, else some number."""
+    factors = _PRODUCT.fullmatch(word.source)
+    return (str(int(factors[1]) * int(factors[2])) if factors else "1",)
 
 
 def _path(call: Call, kind: str, word: Word, what: str) -> None:

@@ -69,7 +69,7 @@ def explain(
         context = make_context(command, project_dir, settings or PolicySettings(), note=note)
         _check_size(text)
         context = replace(context, private=mentions_private(text))
-        script = context.analyse(text, None)
+        script = context.analyse(text, None, None)
         judged = tuple(judge_script(script, context))
     except RefusedError as refusal:
         return Explanation((), refusal.decision())
@@ -109,7 +109,7 @@ def make_context(
         paths=paths,
         rules=load_rules(settings.profiles),
         judge=judge_simple,
-        analyse=lambda text, command: read_script(text, known, command),
+        analyse=lambda text, command, given: read_script(text, known, command, given),
     )
 
 

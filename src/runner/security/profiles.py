@@ -22,6 +22,11 @@ from runner.security.table import CommandRule, EnvironmentRule, Option, RuleSet
 Modes = tuple[Literal["run", "sync"], ...]
 
 
+# What every project gets: the everyday commands, compilers and interpreters of languages without a
+# profile of their own, databases and containers, and tools that look at files and programs.
+BASE = ("base", "toolchains", "services", "inspection")
+
+
 def _split(value: object) -> object:
     return tuple(value.split()) if isinstance(value, str) else value
 
@@ -133,10 +138,10 @@ def load_rules(profiles: tuple[str, ...], root: Path | None = None) -> RuleSet:
     """
     folder = root or data_path("profiles")
     parsed: list[tuple[str, Profile]] = []
-    for name in dict.fromkeys(("base", *profiles)):
+    for name in dict.fromkeys((*BASE, *profiles)):
         path = folder / f"{name}.toml"
         if not name.isidentifier() or not path.is_file():
-            known = ", ".join(sorted(p.stem for p in folder.glob("*.toml") if p.stem != "base"))
+            known = ", ".join(sorted(p.stem for p in folder.glob("*.toml") if p.stem not in BASE))
             raise ConfigError(f'There is no profile "{name}".', hint=f"Known profiles: {known}.")
         parsed.append((name, parse_profile(path.read_text(encoding="utf-8"), path.name)))
     return _compile(parsed)
@@ -147,7 +152,8 @@ def _compile(parsed: list[tuple[str, Profile]]) -> RuleSet:
     commands: dict[str, CommandRule] = {}
     for name, profile in parsed:
         for key, command in profile.commands.items():
-            commands[key] = _rule(key, f"{name}.toml:commands.{key}", name, command, groups)
+            profile = "base" if name in BASE else name
+            commands[key] = _rule(key, f"{name}.toml:commands.{key}", profile, command, groups)
     for name, profile in parsed:
         for key, command in profile.commands.items():
             if command.same_as:

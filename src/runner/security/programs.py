@@ -1,7 +1,9 @@
 """From a command's first word to the rule that governs it: names, tool paths, own scripts."""
 
+import itertools
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -9,6 +11,7 @@ from runner.security.context import Context
 from runner.security.profiles import load_rules
 from runner.security.refusal import RefusedError
 from runner.security.settings import ALL_PROFILES
+from runner.security.shell.facts import Redirection, SimpleCommand
 from runner.security.table import CommandRule
 
 _SYSTEM_BIN = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
@@ -27,7 +30,17 @@ _BUILT = re.compile(r"(?:\./)?(?:[\w.-]+/)*target/(?:debug|release)/[\w-]+")
 _OWN_OUTPUT = re.compile(
     r"\./(?:[\w-][\w.-]*/)*(?:bin|build|dist)/(?:[\w-][\w.-]*/)*[\w-]+|\./(?:[\w-][\w.-]*/)*[\w-]+\.py"
 )
-_COMPILERS = frozenset({"go", "gcc", "g++", "cc", "c++", "clang", "clang++"})
+_COMPILERS = frozenset(
+    {"go", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "gfortran", "ghc", "swiftc", "nim", "crystal"}
+    | {"zig", "ld", "dart", "ocamlfind", "kotlinc", "scalac"}
+)
+# What may name a program in /tmp that was compiled there, besides running it: it changes nothing of it.
+_LOOKERS = frozenset(
+    {"ls", "file", "size", "nm", "objdump", "readelf", "ldd", "strip", "chmod", "rm", "echo", "test"}
+    | {"[", "[[", "stat", "wc", "du", "sha256sum", "md5sum", "printf"}
+)
+_OUTPUT_OPTION = re.compile(r"(?:-o[:=]?|--out[:=]|-femit-bin=)(.+)")
+_WRAPPING = frozenset({"env", "hyperfine", "gdb", "lldb"})
 _CHECKING = re.compile(
     r"(?:.*[._/-])?(?:tests?|check|checks|verify|lint|e2e|smoke|spec)(?:[._-].*)?"
 )
@@ -40,7 +53,17 @@ class OwnScript:
     path: str
 
 
-def find_program(context: Context, name: str, cwd: str | None) -> CommandRule | OwnScript | None:
+@dataclass(frozen=True, slots=True)
+class OwnProgram:
+    """A program under /tmp that a compiler earlier in the same script has put there."""
+
+    path: str
+
+
+Found = CommandRule | OwnScript | OwnProgram | None
+
+
+def find_program(context: Context, name: str, cwd: str | None) -> Found:
     """Return the rule for a command name, a script of the project, or None for an extra command.
 
     Raises:
@@ -96,16 +119,76 @@ def check_own_script(context: Context, path: str, cwd: str | None) -> None:
         )
 
 
-def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnScript:
+def _compiled_outside(context: Context, name: str) -> bool:
+    """Whether a program under /tmp can only be what this script compiles from the project.
+
+    A compiler writes it before it is first run, nothing else of the script writes it, and there
+    is no file of somebody else in its place, which would be run when compiling fails.
+    """
+    path = context.paths.absolute(name, ".")
+    if not name.startswith("/") or path is None or path != os.path.normpath(name):
+        return False
+    if not context.paths.in_scratch(path) or os.path.normpath(name) != name:
+        return False
+    written = False
+    for command in context.script:
+        if any(name in (one.target.choices or (name,)) for one in _outputs(command)):
+            return False
+        texts = [word.text for word in command.words]
+        first = texts[0] if texts else None
+        if first in _COMPILERS and first not in context.functions and name in _written(texts):
+            written = True
+        elif not written and name in texts:
+            return False
+        elif name in texts[1:] and first not in _LOOKERS and not _wraps(context, first):
+            return False
+    return written and _nobody_elses(path)
+
+
+def _outputs(command: SimpleCommand) -> list[Redirection]:
+    return [one for one in command.redirections if ">" in one.operator and one.operator != ">&"]
+
+
+def _written(texts: list[str | None]) -> set[str]:
+    """What `-o FILE`, `-oFILE`, `-o:FILE`, `--out:FILE` or `-femit-bin=FILE` name."""
+    found = {text for option, text in itertools.pairwise(texts) if option == "-o" and text}
+    for text in texts:
+        match = _OUTPUT_OPTION.fullmatch(text or "")
+        found |= {match[1]} if match else set()
+    return found
+
+
+def _wraps(context: Context, name: str | None) -> bool:
+    rule = context.rules.commands.get(name or "")
+    return rule is not None and (rule.wrapper is not None or rule.name in _WRAPPING)
+
+
+def _nobody_elses(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnScript | OwnProgram:
     folder, _, base = os.path.normpath(name).rpartition("/")
     commands = context.rules.commands
     if name.startswith("/") and folder in _SYSTEM_BIN and base in commands:
         return commands[base]
     inside = context.paths.absolute(folder or ".", cwd)
     if inside is not None and not context.paths.inside(inside):
+        if context.mode == "run" and _compiled_outside(context, name):
+            return OwnProgram(name)
         raise RefusedError(
-            "command:outside", f"{name} is not in the project. Use the project's own programs."
+            "command:outside",
+            f"{name} is not in the project. Use the project's own programs; compile to /tmp and run "
+            "it from there in one command (gcc -o /tmp/x x.c && /tmp/x).",
         )
+    if base == "configure" and folder in ("", ".") and name.startswith("./"):
+        return commands["configure"]
     if base in _WRAPPERS and folder in ("", ".") and _WRAPPERS[base] in commands:
         return commands[_WRAPPERS[base]]
     is_tool = _TOOL_FOLDERS.search(folder) or (folder == "bin" and base in _BINSTUBS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from runner.security.context import Context
 from runner.security.decision import Decision
 from runner.security.refusal import RefusedError
-from runner.security.shell.facts import Assignment, Script, SimpleCommand
+from runner.security.shell.facts import Assignment, Script, SimpleCommand, Word
 
 MAX_COMMANDS = 400
 _ROOT_VALUE = re.compile(
@@ -39,10 +39,15 @@ def judge_script(script: Script, context: Context) -> Iterator[JudgedCommand]:
         yield JudgedCommand(command.source, words, decision)
 
 
-def require_script(text: str, context: Context, command: SimpleCommand) -> None:
-    """Judge a nested script (`bash -c`). Raises RefusedError at the first denial."""
+def require_script(
+    text: str,
+    context: Context,
+    command: SimpleCommand,
+    arguments: tuple[Word, ...] | None = None,
+) -> None:
+    """Judge a nested script (`bash -c TEXT NAME ARGUMENT…`). Raises RefusedError when denied."""
     deeper = context.deeper().outside_shell()
-    for judged in judge_script(context.analyse(text, command), deeper):
+    for judged in judge_script(context.analyse(text, command, arguments), deeper):
         if not judged.decision.allowed:
             raise RefusedError(judged.decision.rule, judged.decision.reason)
 

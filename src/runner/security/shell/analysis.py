@@ -11,11 +11,13 @@ from runner.security.shell.facts import Script
 from runner.security.shell.limits import MAX_BYTES, MAX_PASSES, WIDEN_AFTER, Budget
 from runner.security.shell.names import refuse_all_modelled
 from runner.security.shell.state import Knowledge, State
-from runner.security.shell.values import Value
+from runner.security.shell.values import Value, list_of
 from runner.security.shell.walk import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from runner.security.shell.facts import Word
 
 _SPLIT_UP = "Split it into several smaller commands, or put it in a file."
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -27,6 +29,7 @@ def analyse(
     variables: Mapping[str, str] = _NOTHING,
     cwds: tuple[str, ...] | None = (".",),
     scope: Mapping[str, object] | None = None,
+    arguments: tuple[Word, ...] | None = None,
 ) -> Script:
     """Find every command that bash could run when it is given `text`.
 
@@ -36,12 +39,14 @@ def analyse(
         cwds: the directories it may start in, relative to the project or absolute.
         scope: for text that a command of another script makes a shell run (`bash -c`, a script
             on standard input): that command's `scope`.
+        arguments: the positional parameters from `$1` on, when they are told (`bash -c TEXT NAME
+            ARGUMENT …`).
 
     Raises:
         ShellParseError: the text is not positively understood, or evaluates data as code.
     """
     try:
-        return _analyse(text, dict(variables), cwds, scope or {})
+        return _analyse(text, dict(variables), cwds, _inherited(scope or {}, arguments))
     except RecursionError:
         raise ShellParseError("The command is nested too deeply.", hint=_SPLIT_UP) from None
 
@@ -55,17 +60,14 @@ def _analyse(
     text: str,
     variables: dict[str, str],
     cwds: tuple[str, ...] | None,
-    scope: Mapping[str, object],
+    inherited: dict[str, Value],
 ) -> Script:
     _check_text(text)
     functions: set[str] = set()
     tree = parse(text, Budget(), functions)
     knowledge = Knowledge()
-    inherited: dict[str, Value] = {}
-    for name, value in scope.items():
-        if isinstance(value, Value):
-            inherited[name] = Value(safe=value.safe, many=name == "@")
-            variables.pop(name, None)
+    for name in inherited:
+        variables.pop(name, None)
     refuse_all_modelled(functions)
     for number in range(MAX_PASSES):
         knowledge.changed = False
@@ -80,8 +82,23 @@ def _analyse(
                 knowledge.settled = True
                 continue
             refuse_all_modelled(functions)
+            walk.calls.refuse_storm()
             return Script(tuple(walk.commands), walk.calls.certain())
     raise ShellParseError("The command is too intricate to follow.", hint=_SPLIT_UP)
+
+
+def _inherited(
+    scope: Mapping[str, object], arguments: tuple[Word, ...] | None
+) -> dict[str, Value]:
+    """The variables that a nested shell finds."""
+    found = {
+        name: Value(safe=value.safe, many=name == "@")
+        for name, value in scope.items()
+        if isinstance(value, Value)
+    }
+    if arguments is not None:
+        found["@"] = list_of([Value.of(word) for word in arguments])
+    return found
 
 
 def _order_matters(walk: Walk, knowledge: Knowledge) -> bool:

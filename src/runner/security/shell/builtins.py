@@ -97,6 +97,9 @@ class Call:
         if self.is_function:
             self.walk.calls.call(self.name or "", inside=bool(environment.functions))
             environment.knowledge.note_call(self.name or "", list_of(self.args))
+            if self.walk.inside:
+                beside = self.walk.beside > 0
+                self.walk.calls.nest(self.walk.inside[-1], self.name or "", beside=beside)
             if "cd in function" in environment.knowledge.flags:
                 environment.state = environment.state.at(None)
             return environment.state, environment.state

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from runner.security.shell.errors import ShellParseError
+
 
 class Calls:
     """Keeps the order of definitions and calls of one walk."""
@@ -15,6 +17,8 @@ class Calls:
         self.called: dict[str, int] = {}
         self.called_inside: set[str] = set()
         self.first: int | None = None
+        self.nested: dict[str, set[str]] = {}
+        self.beside: set[tuple[str, str]] = set()
 
     def define(self, name: str) -> None:
         """An unconditional definition in the script's own shell."""
@@ -34,6 +38,31 @@ class Calls:
         self.clock += 1
         if self.first is None:
             self.first = self.clock
+
+    def nest(self, caller: str, callee: str, *, beside: bool) -> None:
+        """A call in a function's body; `beside` other commands, in a pipe or the background."""
+        self.nested.setdefault(caller, set()).add(callee)
+        if beside:
+            self.beside.add((caller, callee))
+
+    def refuse_storm(self) -> None:
+        """Refuse a function that starts itself beside itself: its processes double without end."""
+        for caller, callee in self.beside:
+            if caller in self._reached(callee):
+                raise ShellParseError(
+                    f"The function {caller} starts itself in a pipe or in the background.",
+                    hint="Call it in sequence, or use a loop.",
+                )
+
+    def _reached(self, name: str) -> set[str]:
+        found: set[str] = set()
+        todo = [name]
+        while todo:
+            one = todo.pop()
+            if one not in found:
+                found.add(one)
+                todo.extend(self.nested.get(one, ()))
+        return found
 
     def certain(self) -> frozenset[str]:
         """The functions that are certainly defined at each of their calls."""

@@ -88,6 +88,8 @@ class SimpleCommand:
             else None. `piped` tells whether it comes out of a pipe.
         piped: whether its standard input is a pipe.
         background: started with `&`.
+        feeds: the plain name of the program that reads what it prints through a pipe; empty when
+            it prints elsewhere, or into something that is no simple command.
         source: the text as written, for messages.
         cwds: every working directory it may run in when these are few and known; `cwd` is set
             when there is one. After `cd x; …` it is both, since `cd` may have failed.
@@ -102,6 +104,7 @@ class SimpleCommand:
     stdin: str | None = None
     piped: bool = False
     background: bool = False
+    feeds: str = ""
     source: str = ""
     cwds: tuple[str, ...] | None = (".",)
     scope: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)

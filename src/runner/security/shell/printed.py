@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Shapes = shapes.Shapes
 
-PROGRAMS = frozenset(["basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut"])
+PROGRAMS = frozenset(["basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut", "printf"])
 """Programs whose output is relied on here: no function may take their name."""
 
 _LINES = re.compile(r"-[0-9]+|-n[0-9]+")
@@ -26,6 +26,9 @@ _DATE_PLAIN = re.compile(f"{shapes.DIGITS}[\\w.:{shapes.DIGITS}-]*")
 _ENDING = re.compile(r"\\\.(?:(\w+)|\(([\w|]+)\))\$")
 _FIRST_FIELD = (["awk", "{print $1}"], ["cut", "-d ", "-f1"], ["cut", "-d", " ", "-f1"], ["cut", "-d", " ", "-f", "1"], ["cut", "-f1", "-d", " "], ["cut", "-f1", "-d "])  # fmt: skip
 _SECOND_FIELD = (["awk", "{print $2}"], ["awk", "{print $NF}"], ["cut", "-c4-"], ["cut", "-c", "4-"], ["sed", "s/^...//"])  # fmt: skip
+_IMPORT_PATHS = re.compile(
+    r"(?:\{\{(?:if|with|else|end)\b[^{}\"`]*\}\})*\{\{ ?\.ImportPath ?\}\}(?:\{\{end\}\})*"
+)
 _RELATIVE = re.compile(r"(?![-/~!:])(?!.*\.\.)[^\s\\]+")
 _TEMPORARY = re.compile(r"/tmp/(?!.*\.\.)[\w.*?-]*[\w*?-]")  # noqa: S108
 _GIT_LISTS = frozenset(["-m", "-o", "-c", "-d", "-z", "-om", "-mo", "-co", "--modified", "--others", "--cached", "--deleted", "--exclude-standard", "--", "--full-name"])  # fmt: skip
@@ -131,7 +134,8 @@ def _passed(texts: list[str | None], forms: tuple[str, ...]) -> Shapes:
         lines = [text for text in rest if text != "-n" and not (text or "").isdecimal()]
         return forms if all(text and _LINES.fullmatch(text) for text in lines) else None
     if name in ("sort", "uniq"):
-        return forms if all(text in ("-u", "-r", "-V", "-n") for text in rest) else None
+        flags = all(text and re.fullmatch(r"-[urVnzf]+", text) for text in rest)
+        return forms if flags else None
     if name in ("grep", "egrep"):
         return _filtered(rest, forms)
     return forms if texts in (["tr", "\\n", " "], ["cat"], ["xargs"]) else None
@@ -271,8 +275,18 @@ def _rg(rest: list[str | None]) -> Shapes:
     return (LISTED,) if not folders else _below(folders, [""])
 
 
+def _printf(rest: list[str | None]) -> Shapes:
+    """`printf '%s\\n' src/*.py`: the names themselves, one a line."""
+    if rest[:1] not in (["%s\\n"], ["%s\\0"]) or len(rest) < 2:
+        return None
+    known = tuple(text for text in rest[1:] if text and _RELATIVE.fullmatch(text))
+    return shapes.of_patterns(known) if len(known) == len(rest) - 1 else None
+
+
 def _packages(rest: list[str | None]) -> bool:
     """Whether `go list` prints only packages of the project."""
+    if rest[:1] == ["-f"] and rest[1:2] and _IMPORT_PATHS.fullmatch(rest[1] or ""):
+        rest = rest[2:]
     return bool(rest) and all(text and re.fullmatch(r"\./[\w./-]*", text) for text in rest)
 
 
@@ -294,5 +308,6 @@ _LISTING_COMMANDS: dict[str, Callable[[list[str | None]], Shapes]] = {
     "grep": _grep,
     "rg": _rg,
     "ls": _ls,
+    "printf": _printf,
     "go": lambda rest: (LISTED,) if rest[:1] == ["list"] and _packages(rest[1:]) else None,
 }

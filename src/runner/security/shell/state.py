@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.limits import MAX_VARIABLES
 from runner.security.shell.values import (
+    shaped,
     EMPTY,
     NUMBER,
     SIGNED,
@@ -213,6 +214,8 @@ class Environment:
 
     def _positional(self, index: int) -> Value:
         value = self.lookup("@")
+        if value.items is None and value.shapes is not None:
+            return shaped((*value.shapes, ""))
         if value.items is None:
             return UNKNOWN
         return value.items[index - 1] if index <= len(value.items) else EMPTY

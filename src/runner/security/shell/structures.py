@@ -62,6 +62,8 @@ class Structures:
     around: tuple[Redirection, ...]
     piped: bool
     background: bool
+    beside: int
+    inside: list[str]
     conditional: int
     feed: Value | None
 
@@ -111,7 +113,9 @@ class Structures:
 
     def in_background(self, chain: Chain) -> None:
         background, self.background = self.background, True
+        self.beside += 1
         self.in_subshell(lambda: self._links(chain.links), piped=self.piped)
+        self.beside -= 1
         self.background = background
 
     def command(self, command: Command) -> Outcome:
@@ -295,8 +299,12 @@ class Structures:
             # Its calls may not have been seen yet; what is unknown would spoil what is known.
             knowledge.unvisited = True
             return
+        beside, self.beside = self.beside, 0
+        self.inside.append(name)
         for arguments in calls or [UNKNOWN_LIST]:
             self.later(visit, {"@": arguments})
+        self.inside.pop()
+        self.beside = beside
 
     def later(
         self, visit: Callable[[], object], given: Variables, *, since: Variables | None = None

@@ -88,6 +88,14 @@ class Value:
         self.splits = splits
         self.shapes = shapes
 
+    @classmethod
+    def of(cls, word: Word) -> Value:
+        """What is known of a word of another shell's command."""
+        return cls(
+            word.choices, prefix=word.prefix, glob=word.glob, splits=word.splits,
+            numeric=word.numeric, signed=word.signed, shapes=word.shapes or None,
+        )  # fmt: skip
+
     def key(self) -> tuple[object, ...]:
         """What two equal values have in common, for fixpoints."""
         items = None if self.items is None else tuple(item.key() for item in self.items)

@@ -64,6 +64,9 @@ class Walk(Structures):
         self.around: tuple[Redirection, ...] = ()
         self.piped = False
         self.background = False
+        self.feeds = ""
+        self.beside = 0
+        self.inside: list[str] = []
         self.conditional = 0
         self.calls = Calls()
         self.feed: Value | None = None
@@ -162,11 +165,14 @@ class Walk(Structures):
             ok, fail = self.command(commands[0])
         else:
             feed = self.feed
+            self.beside += 1
             for position, command in enumerate(commands):
                 piped = self.piped if not position else True
                 self.feed = self._printed(commands[:position]) if position else feed
+                self.feeds = _reader(commands, position)
                 self.in_subshell(partial(self.command, command), piped=piped)
             self.feed = feed
+            self.beside -= 1
             ok = fail = self.environment.state
         self.conditional -= condition
         return (fail, ok) if pipeline.negated else (ok, fail)
@@ -197,6 +203,7 @@ class Walk(Structures):
         """Expand a simple command, report it, and follow what it does to the shell."""
         words: list[Value] = []
         sources: list[str] = []
+        feeds, self.feeds = self.feeds, ""
         for word in command.words:
             fields = (
                 [self._argument(word)] if isinstance(word, Assign) else self.expander.fields(word)
@@ -215,7 +222,7 @@ class Walk(Structures):
             outcome = self._without(command.assigns, before, here.variables, outcome)
         after, self.environment.state = self.environment.state, here
         expanded = tuple(value.word(src) for value, src in zip(words, sources, strict=True))
-        self.emit(expanded, tuple(assignments), redirections, command.source)
+        self.emit(expanded, tuple(assignments), redirections, command.source, feeds=feeds)
         self.environment.state = after
         return outcome
 
@@ -328,6 +335,8 @@ class Walk(Structures):
         assignments: tuple[Assignment, ...],
         redirections: tuple[Redirection, ...],
         source: str,
+        *,
+        feeds: str = "",
     ) -> None:
         """Report one command in the current state."""
         state = self.environment.state
@@ -342,11 +351,21 @@ class Walk(Structures):
                 stdin=stdin,
                 piped=self.piped and not fed,
                 background=self.background,
+                feeds=feeds,
                 source=source,
                 cwds=cwds,
                 scope=state.variables,
             )
         )
+
+
+def _reader(commands: list[Command], position: int) -> str:
+    """The program that reads what a simple command in a pipeline prints."""
+    here, *after = commands[position : position + 2]
+    if not after or not isinstance(here, Simple) or not isinstance(after[0], Simple):
+        return ""
+    name = after[0].words[0] if after[0].words else None
+    return (name.plain() or "") if isinstance(name, Word) else ""
 
 
 def _stdin(redirections: tuple[Redirection, ...]) -> tuple[str | None, bool]:

@@ -26,7 +26,6 @@ _FLAGS = frozenset(
         "-c",
         "-r",
         "-S",
-        "-W",
     ]
 )
 

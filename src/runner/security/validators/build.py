@@ -71,18 +71,25 @@ def _checks(call: Call, text: str) -> bool:
     return _listed(call, "make-sync", text) and not re.search(r"fix|write|update|snapshot", text)
 
 
+_TASK_FILES = (
+    *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"),
+    *("Taskfile.yml", "Taskfile.yaml", "taskfile.yml"),
+)
+
+
 def _defined(call: Call, target: str) -> bool:
     """Whether a Makefile or justfile of the directory defines the target."""
     if not re.fullmatch(r"[\w./%-]+", target):
         return False
-    for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile"):
+    for name in _TASK_FILES:
         path = call.context.paths.absolute(name, call.cwd)
         try:
             with Path(path or name).open(encoding="utf-8", errors="replace") as file:
                 text = file.read(500_000)
         except OSError:
             continue
-        if re.search(rf"^{re.escape(target)}(?:\s[^:=\n]*)?:(?!=)", text, re.MULTILINE):
+        indent = "  +" if name.startswith("Task") else ""
+        if re.search(rf"^{indent}{re.escape(target)}(?:\s[^:=\n]*)?:(?!=)", text, re.MULTILINE):
             return True
     return False
 
@@ -294,7 +301,67 @@ def _file(call: Call) -> None:
     """`file -m` and `-z` read magic files and run decompressors; the table leaves them out."""
 
 
+def _clang_tidy(call: Call) -> None:
+    """After -- come arguments of the compiler; plug-ins are none of them."""
+    texts = [word.text or "" for word in call.args]
+    after = call.args[texts.index("--") + 1 :] if "--" in texts else ()
+    for word in call.parsed.operands[: len(call.parsed.operands) - len(after)]:
+        check(call, "project", word, "the file")
+    for text in texts[len(texts) - len(after) :]:
+        if not _listed(call, "clang-argument", text):
+            raise call.refuse(f"{text} is not allowed after --.")
+
+
+def _protoc(call: Call) -> None:
+    """Each output is a folder, perhaps after options and a colon."""
+    _compiler(call)
+    for name, value in call.parsed.options:
+        if value is None or not name.endswith("_out"):
+            continue
+        options, _, folder = call.literal(value, name).rpartition(":")
+        if not re.fullmatch(r"[\w=,./-]*", options):
+            raise call.refuse(f"{options} is not allowed for {name}.")
+        check(call, "write", Word.literal(folder), name)
+
+
+_NIM_OPTION = re.compile(
+    r"-d:(?:release|danger|debug|ssl|test\w*)|--(?:hints|warnings|verbosity|opt|mm|gc|threads|styleCheck|warningAsError|stackTrace|lineTrace)"
+    r"(?::[\w,:]+)?|-f|--forceBuild"
+)
+
+
+def _nim(call: Call) -> None:
+    """`nim c|check|cpp|js` on a file of the project; -r would run it under any name."""
+    words = list(call.args)
+    verb = call.literal(words.pop(0), "the verb") if words else ""
+    if verb not in ("c", "cc", "cpp", "js", "check", "compile"):
+        raise call.refuse("use nim check FILE or nim c -o:OUTPUT FILE.")
+    for word in words:
+        text = call.literal(word, "the argument")
+        output = re.fullmatch(r"(?:-o|--out|--outdir|--nimcache)[:=](.+)", text)
+        if output:
+            check(call, "write", Word.literal(output[1]), "-o")
+        elif text.startswith("-"):
+            if not _NIM_OPTION.fullmatch(text):
+                raise call.refuse(f"the option {text} is not allowed.")
+        else:
+            check(call, "project", word, "the file")
+
+
+def _dotnet_add(call: Call) -> None:
+    texts = [call.literal(word, "the argument") for word in call.parsed.operands]
+    if "reference" not in texts[:2]:
+        raise call.refuse(call.rule.instead)
+    for word in call.parsed.operands:
+        if word.text != "reference":
+            check(call, "project", word, "the project")
+
+
 VALIDATORS = {
+    "clang-tidy": _clang_tidy,
+    "protoc": _protoc,
+    "nim": _nim,
+    "dotnet-add": _dotnet_add,
     "class-path": _class_path,
     "formatter": _formatter,
     "deno-fmt": _checks_only,

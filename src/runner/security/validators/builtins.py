@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _TARGET = re.compile(r"([A-Za-z_]\w*)(\[[\w\"'$@*-]*\])?")
 _ROOTED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)\}?(?P<rest>.*)", re.DOTALL)
 _ROOT_COMMAND = re.compile(
-    r"[\"']?\$\((?:git rev-parse --show-toplevel|pwd(?: -P)?|dirname \"?\$(?:0|\{BASH_SOURCE(?:\[0\])?\})\"?)"
+    r"[\"']?\$\((?:git rev-parse --show-toplevel|pwd(?: -P)?|dirname (?:-- )?\"?\$(?:0|\{BASH_SOURCE(?:\[0\])?(?::-\$0)?\})\"?)"
     r"(?: 2>/dev/null)?\)(?P<rest>.*)",
     re.DOTALL,
 )

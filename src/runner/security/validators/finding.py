@@ -85,6 +85,7 @@ _VALUES = frozenset(
         "-fstype",
     ]
 )
+_PATTERNS = frozenset(["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"])
 _FILES = frozenset(["-newer", "-anewer", "-cnewer", "-samefile"])
 _PLAIN_NAME = re.compile(
     r"\*[\w-]*\.\w+~?|[\w-][\w.-]*\.\w+|__pycache__|\.DS_Store|node_modules|dist|coverage"
@@ -133,7 +134,7 @@ def _primary(call: Call, words: list[Word], starts: list[Word]) -> None:
         if value.splits and not value.numeric:
             raise call.refuse(f"quote {value.source}.")
         if value.glob:
-            raise call.refuse(f"quote {value.source}; the shell would expand it.")
+            _pattern(call, name, value)
         if name in _FILES:
             check(call, "read", value, name)
         elif name in ("-name", "-iname", "-path"):
@@ -148,6 +149,15 @@ def _primary(call: Call, words: list[Word], starts: list[Word]) -> None:
             f"{name} is not allowed. Use -name, -path, -type, -size, -mtime, -maxdepth, -prune, "
             "-print, or -exec with an allowed command."
         )
+
+
+def _pattern(call: Call, name: str, value: Word) -> None:
+    """`-name *.py` without quotes: further names that match make find stop with an error."""
+    text = value.choices[0] if value.choices else ""
+    if name not in _PATTERNS or text[:1] in ("-", "(", "!", ",") or not text:
+        raise call.refuse(f"quote {value.source}; the shell would expand it.")
+    if not (text[0].isalnum() or re.search(r"\.\w+$", text)):
+        raise call.refuse(f"quote {value.source}; the shell would expand it.")
 
 
 def _execute(call: Call, words: list[Word], starts: list[Word]) -> None:
@@ -275,7 +285,7 @@ def _fed(call: Call) -> Word:
         return Word(None, numeric=True, source="(processes)")
     if not pipeline or call.parsed.has("-a", "--arg-file"):
         return Word(None, splits=True, source="what xargs gets")
-    found = printed([[_value(word) for word in command.words] for command in pipeline])
+    found = printed([[Value.of(word) for word in command.words] for command in pipeline])
     if found is not None and found.shapes:
         return Word(None, source="(files)", shapes=found.shapes or ())
     return Word(None, splits=True, source="what xargs gets")
@@ -290,13 +300,6 @@ def _pipeline(call: Call) -> list[SimpleCommand]:
         position -= 1
         found.insert(0, script[position])
     return found
-
-
-def _value(word: Word) -> Value:
-    return Value(
-        word.choices, prefix=word.prefix, glob=word.glob, splits=word.splits,
-        shapes=word.shapes or None,
-    )  # fmt: skip
 
 
 def _replace(word: Word, marker: str, fed: Word) -> Word:

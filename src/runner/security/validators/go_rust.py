@@ -38,7 +38,16 @@ def _cargo_fmt(call: Call) -> None:
             raise call.refuse(f"{text} is not allowed here.")
 
 
+def _rustc(call: Call) -> None:
+    """Compiling writes, also without -o; response files hold any option."""
+    for word in call.parsed.operands:
+        if (word.text or word.prefix).startswith("@"):
+            raise call.refuse("response files are not allowed. Write the arguments out.")
+        call.run_only("compiling")
+
+
 VALIDATORS = {
+    "rustc": _rustc,
     "go-test": _go_test,
     "go-cover": _go_cover,
     "go-pprof": _go_pprof,

@@ -31,6 +31,34 @@ _STARTS = {
         r"`|\bqx\b|\bsystem\b|\bexec\b|\bfork\b|\bopen\b|\beval\b|\brequire\b|\bdo\b\s*['\"(<]|\bsyscall\b|\buse\s+(?!strict|warnings|utf8|feature|JSON|Data|List|POSIX|Time)|s(?P<d>[^\w\s]).*(?P=d).*(?P=d)[a-z]*e|\|\s*-|\bunlink\b|\brename\b|\bglob\b|<\s*\$|\bopendir\b|\bIPC|\bpipe\b|\bkill\b"
     ),
 }
+# Languages without a profile: what names a way to start programs or to run made-up code.
+_STARTS |= {
+    "lua": re.compile(
+        r"\bos\b(?!\s*\.\s*(?:time|date|clock|difftime|tmpname|exit|setlocale)\b)"
+        r"|\bio\b(?!\s*\.\s*(?:write|read|open|lines|stdout|stderr|stdin|close)\b)"
+        r"|\b(?:load|loadstring|loadfile|dofile|package|debug|_G|_ENV|ffi|setfenv|getfenv|posix|luv)\b"
+        r"|\brequire\b(?!\s*\(?\s*['\"][\w.-]+['\"])|\brequire\b\s*\(?\s*['\"](?:os|io|uv)['\"]"
+    ),
+    "r": re.compile(
+        r"\b(?:system2?|shell|shell\.exec|pipe|fifo|eval|evalq|parse|str2lang|do\.call|match\.fun|getFunction|mget|get0?|dyn\.load"
+        r"|\.C|\.Call|\.External|processx|callr|reticulate|install\.packages|download\.file|url|socketConnection|unlink"
+        r"|file\.remove|Sys\.setenv|Sys\.getenv|assign|environment|Reduce|sys\.\w+|Rcpp|inline)\b|:::|`"
+    ),
+    "julia": re.compile(
+        r"`|\b(?:run|pipeline|eval|include_string|ccall|Cmd|Libc|Libdl|download|Downloads|getfield|invokelatest|include"
+        r"|rm|mv|chmod|PyCall|RCall|Distributed|addprocs|parse|unsafe_\w+|getproperty|Base|Core|Main)\b|@c?cmd|@ccall|@eval"
+        r"|\bPkg\.(?!test\b|instantiate\b|status\b|precompile\b|resolve\b|build\b|activate\b)|\bENV\b|\bpkg\""
+    ),
+    "elixir": re.compile(
+        r"\bSystem\b(?!\.(?:version|schema_version|monotonic_time|os_time|system_time|argv)\b)|\bPort\b|\bCode\b|\bEEx\b|\bMix\b"
+        r"|\bFile\.(?:rm|cp|rename|ln|chmod|chown)\w*|\bKernel\b|\bNode\b|\b(?:apply|alias|import|require|defmacro|quote|unquote)\b"
+        r"|:(?!ok\b|error\b|math\b|rand\b|timer\b|json\b|maps\b|lists\b|string\b|binary\b|crypto\b|calendar\b|queue\b|ets\b)[a-z]\w*\s*\.|\bString\.to_\w*atom\b|:\""
+    ),
+    "octave": re.compile(
+        r"\b(?:system|shell_cmd|exec|popen2?|eval|evalc|evalin|feval|unix|dos|run|source|str2func|cellfun|arrayfun|urlread|urlwrite|webread"
+        r"|fork|unlink|delete|rmdir|kill|getenv|setenv|putenv|mex|mkoctfile|autoload|addpath|inputname|assignin|builtin|func2str|python|perl)\b|!"
+    ),
+}
 _PYTHON_MODULES = frozenset(
     [
         "subprocess",
@@ -436,12 +464,17 @@ def _perl(call: Call) -> None:
             r"-(?:[nplaw]+|0777|0|[nplaw]*i(?:\.\w+)?|c|F.)", text
         ):
             writes = writes or "i" in text
+        elif not code and text in ("-Ilib", "-I./lib", "-w"):
+            continue
         elif text is not None and text.startswith("-"):
             raise call.refuse(f"the option {text} is not allowed.")
         else:
             files.append(word)
+    if not code and files:
+        _perl_script(call, files)
+        return
     if not code:
-        raise call.refuse("only perl -e, -ne and -pe are allowed.")
+        raise call.refuse("only perl -e, -ne, -pe and scripts of the project are allowed.")
     check_perl(call, code)
     if writes:
         call.run_only("-i")
@@ -449,6 +482,16 @@ def _perl(call: Call) -> None:
         if any(re.search(r"^\s|[<>|]|\s$", text) for text in word.choices or word.shapes):
             raise call.refuse(f"{word.source}: perl would run such a name or write to it.")
         check(call, "write" if writes else "read", word, "the file")
+
+
+def _perl_script(call: Call, words: list[Word]) -> None:
+    call.run_only("a script")
+    path = call.literal(words[0], "the script")
+    if not path.endswith((".pl", ".pm", ".t")):
+        raise call.refuse(f"{path} is not a Perl script of the project.")
+    check(call, "project", words[0], "the script")
+    for word in words[1:]:
+        check(call, "project", word, "the argument")
 
 
 def check_perl(call: Call, code: list[str]) -> None:

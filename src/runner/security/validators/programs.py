@@ -6,6 +6,7 @@ from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.scripts import require_script
 from runner.security.shell.facts import Word
+from runner.security.validators.databases import check_sql_file, plain_sql
 from runner.security.validators.python import protect
 
 _JAVA_FLAGS = re.compile(
@@ -33,7 +34,6 @@ _SQL_READS = re.compile(
 _SQL_CHANGES = re.compile(
     r"\b(?:insert|update|delete|replace\s+into|create|drop|alter|reindex|vacuum)\b", re.IGNORECASE
 )
-_SQL_TEXT = re.compile(r"'(?:[^']|'')*'")
 
 
 def _java(call: Call) -> None:
@@ -71,7 +71,7 @@ def _sqlite(call: Call) -> None:
     name = call.literal(operands[0], "the database")
     if name != ":memory:":
         _database(call, operands[0], name)
-    if len(operands) == 1:
+    if len(operands) == 1 and not _reads_file(call):
         if call.command.piped or call.command.stdin is None:
             raise call.refuse(
                 'give the statements as an argument (sqlite3 app.db "select 1") or in a '
@@ -88,6 +88,15 @@ def _sqlite(call: Call) -> None:
             _dot(call, text)
         else:
             _statements(call, text)
+
+
+def _reads_file(call: Call) -> bool:
+    """Whether the statements are a file of the project (`< schema.sql`): a script like any other."""
+    inputs = [r for r in call.command.redirections if r.operator.startswith("<") and not r.fd]
+    if call.command.piped or not inputs or inputs[0].operator != "<":
+        return False
+    check_sql_file(call, inputs[0].target)
+    return True
 
 
 def _literal_text(call: Call, word: Word) -> str:
@@ -111,6 +120,10 @@ def _database(call: Call, word: Word, name: str) -> None:
 
 
 def _dot(call: Call, text: str) -> None:
+    read = re.fullmatch(r"\.read\s+([\w./-]+)\s*", text)
+    if read:
+        check_sql_file(call, Word.literal(read[1]))
+        return
     if not _DOT.fullmatch(text):
         raise call.refuse(
             f"{text.split(maxsplit=1)[0]} is not allowed. Use .schema, .tables, .indexes, .headers, .mode or "
@@ -126,7 +139,9 @@ def _statements(call: Call, text: str) -> None:
         )
     if call.context.mode == "run":
         return
-    bare = _SQL_TEXT.sub("''", text)
+    bare = plain_sql(text)
+    if re.search(r"--|/\*|[\"`']{3}", bare):
+        raise call.refuse("leave comments and doubled quotes out of the statement.")
     if any(part.strip() and not _SQL_READS.match(part) for part in bare.split(";")) or (
         _SQL_CHANGES.search(bare)
     ):

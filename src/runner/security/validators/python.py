@@ -7,6 +7,7 @@ from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.programs import check_own_script, is_checking_script
 from runner.security.shell.facts import Word
+from runner.security.validators.debugging import check_pdb
 from runner.security.validators.inline import check_inline, check_stdin, require_literal
 
 _FLAGS = re.compile(r"-[BbdEIiOOPqsSuvx]+")
@@ -119,11 +120,33 @@ def _module(call: Call, module: Word | None, rest: list[Word]) -> None:
         judge_tool_as(call, command, tuple(rest))
     elif call.rule.matches("reads", name):
         _reading_module(call, name, rest)
+    elif name == "pdb":
+        _pdb(call, rest)
     elif call.rule.matches("run", name):
         call.run_only(f"-m {name}")
         _running_module(call, name, rest)
     else:
         _project_module(call, name, rest)
+
+
+def _pdb(call: Call, rest: list[Word]) -> None:
+    """The debugger with its commands on the command line or in a here-document."""
+    call.run_only("-m pdb")
+    commands: list[str] = []
+    words = list(rest)
+    while len(words) > 1 and words[0].text in ("-c", "--command"):
+        words.pop(0)
+        commands += require_literal(call, words.pop(0), "the command")
+    if not commands and (call.command.piped or call.command.stdin is None):
+        raise call.refuse(
+            "a debugger waits for keys. Give its commands: python3 -m pdb -c 'b 10' -c c -c 'p x' "
+            "-c q FILE."
+        )
+    check_pdb(call, [*commands, *(call.command.stdin or "").splitlines()])
+    if words and words[0].text == "-m" and len(words) > 1:
+        _module(call, words[1], words[2:])
+    elif words:
+        _script(call, words[0], words[1:])
 
 
 def _reading_module(call: Call, name: str, rest: list[Word]) -> None:
@@ -196,9 +219,8 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
         for end in (".py", "/__main__.py", "/__init__.py")
     ]
     exists = any(_exists(paths.absolute(candidate, call.cwd)) for candidate in candidates)
-    usual = (
-        first in ("src", "app", "tests", "scripts", "tools", "backend", "server") and "." in name
-    )
+    usual = first in ("src", "app", "tests", "scripts", "tools", "backend", "server")
+    usual = usual and ("." in name or first in ("src", "app", "backend", "server"))
     if not (exists or usual or call.context.settings.planned):
         raise call.refuse(f"the module {name} is neither a known tool nor part of the project.")
     if call.context.mode == "sync" and not is_checking_script(path):

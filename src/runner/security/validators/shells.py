@@ -64,7 +64,8 @@ def _text(call: Call, words: list[Word]) -> None:
     if not words:
         raise call.refuse("-c needs a text.")
     script = call.literal(words.pop(0), "the text after -c")
-    require_script(script, call.context, call.command)
+    # The first word after the text is the name of the script, $0.
+    require_script(script, call.context, call.command, tuple(words[1:]))
 
 
 def _computed_script(call: Call, word: Word) -> None:

@@ -6,6 +6,7 @@ from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.programs import check_own_script
 from runner.security.refusal import RefusedError
+from runner.security.scripts import require_script
 from runner.security.shell.facts import Word
 from runner.security.validators.inline import check_inline, check_stdin, require_literal
 from runner.security.validators.packages import package_json
@@ -28,6 +29,8 @@ _IMPORTS = frozenset(
         "@swc-node/register",
     }
 )
+# An absolute path, a way up, an address; also glued to a short option (`-o/etc/x`).
+_AWAY = re.compile(r"(?:^|[=:,;\s])[/~]|\.\.|://|[`$\n\0]|^-\w*[/~]")
 _SCRIPT = re.compile(r".*\.(?:[cm]?[jt]sx?)|\.|\.{0,2}/?[\w./@-]+")
 
 
@@ -266,7 +269,19 @@ def _arguments(call: Call, script: str, words: list[Word]) -> None:
     try:
         call.judge_inner((Word.literal("script arguments"), *words))
     except RefusedError as refusal:
+        if call.context.mode == "run" and all(_stays(call, word) for word in words):
+            return
         raise RefusedError(refusal.rule, f"{call.rule.name}: {refusal.reason}") from refusal
+
+
+def _stays(call: Call, word: Word) -> bool:
+    """Whether an argument of a script certainly names nothing outside of the project."""
+    if word.text is None:
+        return word.numeric
+    if _AWAY.search(word.text):
+        return False
+    protect(call, [word])
+    return True
 
 
 def _script_names(call: Call) -> None:
@@ -274,6 +289,17 @@ def _script_names(call: Call) -> None:
         name = call.literal(word, "the script").rstrip("*")
         if not script_allowed(call, name.rstrip(":")):
             raise call.refuse(f"the script {name} is not allowed.")
+
+
+def _concurrently(call: Call) -> None:
+    """Each argument is a command line, or `npm:SCRIPT`."""
+    for word in call.parsed.operands:
+        text = call.literal(word, "the command")
+        script = re.fullmatch(r"(?:npm|yarn|pnpm|bun):([\w:.-]+?)[*]?", text)
+        if not script:
+            require_script(text, call.context, call.command)
+        elif not script_allowed(call, script[1].rstrip(":-")):
+            raise call.refuse(f"the script {script[1]} is not allowed.")
 
 
 def _yarn_workspace(call: Call) -> None:
@@ -287,5 +313,6 @@ VALIDATORS = {
     "script-run": _script_run,
     "script-args": _script_args,
     "script-names": _script_names,
+    "concurrently": _concurrently,
     "yarn-workspace": _yarn_workspace,
 }
