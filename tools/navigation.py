@@ -19,6 +19,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "how-to/ci.md",
         "how-to/docker.md",
         "how-to/overnight.md",
+        "how-to/report.md",
         "how-to/cloud-image.md",
         "github-action.md",
         "docker.md",

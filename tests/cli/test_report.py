@@ -233,6 +233,19 @@ def test_before_the_first_session_it_says_what_to_do(cli: Cli) -> None:
     assert "`runner run` starts one" in err
 
 
+def test_a_project_that_is_not_there_is_wrong_usage(cli: Cli, tmp_path: Path) -> None:
+    code, _, err = cli.run("report", "-p", str(tmp_path / "nowhere"))
+    assert (code, "nowhere" in err, "no autonomous session" in err) == (2, True, False)
+
+
+def test_a_damaged_session_is_reported_and_named(cli: Cli) -> None:
+    cli.start()
+    cli.session_file().write_text("no json")
+    code, out, err = ask(cli)
+    assert (code, err) == (0, "")
+    assert "Damaged or missing" in out
+
+
 def test_the_latest_session_is_told(cli: Cli) -> None:
     session = cli.start()
     code, out, err = ask(cli)

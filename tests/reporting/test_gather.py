@@ -186,6 +186,7 @@ def test_a_damaged_session_still_has_a_report(bench: Bench) -> None:
     bench.client.session_file().write_text("no json")
     report = bench.report()
     assert (report.outcome.state, report.counts.passed) == ("failed", 2)
+    assert not any(phase.known for phase in report.phases)
     assert any("damaged" in problem for problem in report.problems)
 
 
@@ -283,3 +284,17 @@ def test_what_a_killed_session_cost_is_counted(bench: Bench) -> None:
     book.path.write_text(json.dumps(document))
     bench.client.start()
     assert bench.report().took.cost_usd == 0.75
+
+
+def test_without_an_account_costs_are_those_of_the_history(bench: Bench) -> None:
+    bench.session(result=paid(0.5))
+    SpendBook(bench.project).path.unlink()
+    bench.client.start()
+    assert bench.report().took == Took(0.5, 60.0, 1)
+
+
+def test_problems_name_files_by_their_place_in_the_project(bench: Bench) -> None:
+    bench.finished()
+    (bench.project / ".runner/autonomy/spend.json").write_text("{}")
+    (problem,) = bench.report().problems
+    assert problem.startswith(".runner/autonomy/spend.json ")

@@ -229,7 +229,8 @@ class Phase:
     """A phase with all that judged it.
 
     Attributes:
-        gate: pending, passed, failed or waived; None where none is required or known.
+        known: whether the session tells how it stands; where not, nobody knows of its gate.
+        gate: pending, passed, failed or waived; None where none is required.
         steps: the newest, oldest first; `steps_total` counts them all.
     """
 
@@ -238,6 +239,7 @@ class Phase:
     total: int = 0
     passed: int = 0
     blocked: int = 0
+    known: bool = True
     started_at: datetime | None = None
     completed_at: datetime | None = None
     seconds: float | None = None

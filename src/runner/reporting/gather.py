@@ -139,7 +139,9 @@ class _Gathering:
             note=self._note(),
             other_sessions=tuple(self._others()),
         )
-        return replace(report, problems=tuple(self._problems), cuts=words.cuts)
+        inside = f"{self._project}/"
+        problems = tuple(problem.replace(inside, "") for problem in self._problems)
+        return replace(report, problems=problems, cuts=words.cuts)
 
     def _status(self) -> StatusFile | None:
         try:
@@ -199,7 +201,7 @@ class _Gathering:
         """
         spend = self._spend()
         own = _efforts(history)
-        if spend is None:
+        if spend is None or spend.sessions < history.all_sessions:  # it was lost, or moved away
             return Costs(own, history.took, history.took, recorded=True)
         efforts = spend.efforts_with(spend.open_purpose, Effort(spend.open_usd or 0.0))
         seconds = total(efforts.values()).seconds

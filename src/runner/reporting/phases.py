@@ -78,6 +78,7 @@ class Assembler:
             total=len(items) or count(row.get("tasks_total")),
             passed=statuses.count(Status.PASSED) if items else count(row.get("tasks_completed")),
             blocked=statuses.count(Status.BLOCKED),
+            known=bool(row),
             started_at=moment(row.get("started_at")),
             completed_at=moment(row.get("completed_at")),
             seconds=None if seconds is None else amount(seconds),

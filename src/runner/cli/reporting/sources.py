@@ -13,6 +13,7 @@ from runner.autonomy.listing import Listing
 from runner.cli.control.plane import open_for_reading
 from runner.cli.placing import place_to_name, placed_view
 from runner.cli.redact import Redactor
+from runner.config.run_options import resolve_project
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.errors import PrerequisiteError, RunnerError, StateError, UsageError
@@ -26,10 +27,11 @@ def sources_of(project: Path, session_id: str | None) -> Sources:
         session_id: None for the live session of the spec, or else the one that changed last.
 
     Raises:
-        UsageError: there is no such session; PrerequisiteError when there is none at all.
+        UsageError: there is no such session; PrerequisiteError when there is none at all, or no
+            such project.
         StateError: the folder of sessions can't be read.
     """
-    core = open_for_reading(project).core
+    core = open_for_reading(resolve_project(project)).core
     listing = Listing(core)
     view = _readable(lambda: _view(listing, project, session_id))
     siblings = _readable(lambda: listing.summaries(str(view.get("spec_id"))))

@@ -142,7 +142,7 @@ def _phase(phase: Phase) -> Iterator[str]:
 
 def _gate(phase: Phase) -> str:
     if phase.gate is None:
-        return "no gate"
+        return "no gate" if phase.known else "gate not known"
     cycles = f", {plural(phase.cycles, 'review')}" if phase.cycles > 1 else ""
     waits = ", waits for a person" if phase.awaits_person else ""
     return f"gate {fit(phase.gate, _MOST_ID)}{cycles}{waits}"
