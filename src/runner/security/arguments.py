@@ -186,8 +186,17 @@ class _Reader:
             self._add(name, self._next(name))
         elif option.arity == "takes":
             self._add(name, self._next(name))
+        elif self._switched_off():
+            return
         else:
             self._add(name, None)
+
+    def _switched_off(self) -> bool:
+        """`--clearScreen false`, as tools written for node take it; at worst it is a file's name."""
+        here = self.words[self.position : self.position + 1]
+        text = here[0].text if here and self.rule.profile in ("node", "bun") else None
+        self.position += text in ("true", "false")
+        return text == "false"
 
     def _cluster(self, text: str, word: Word) -> None:
         if self.rule.number_option and re.fullmatch(r"-\d+", text):

@@ -32,6 +32,7 @@ from runner.security.shell.state import Environment, Knowledge, State, Variables
 from runner.security.shell.structures import Structures
 from runner.security.shell.values import (
     EMPTY,
+    FRESH,
     NUMBER,
     UNKNOWN,
     Value,
@@ -39,6 +40,7 @@ from runner.security.shell.values import (
     concat,
     list_of,
     literal,
+    one_of,
 )
 
 if TYPE_CHECKING:
@@ -118,6 +120,8 @@ class Walk(Structures):
             after = merge(ok, fail, environment)
             if self._exits_on_failure(chain.links):
                 after = ok
+            if after is not None and environment.state.errexit and self._certain(chain.links):
+                after = _succeeded(chain.links[0][1], after)
             if after is None:
                 dead = True
             else:
@@ -130,6 +134,11 @@ class Walk(Structures):
             command = commands[0]
             if isinstance(command, Function):
                 self.calls.define(command.name)
+
+    def _certain(self, links: list[tuple[str, Pipeline]]) -> bool:
+        """Whether `set -e` ends the shell when this fails."""
+        unsure = self.conditional or "errexit" in self.environment.knowledge.flags
+        return len(links) == 1 and not links[0][1].negated and not unsure
 
     def _exits_on_failure(self, links: list[tuple[str, Pipeline]]) -> bool:
         """Whether a failed `cd` ends the shell; for other commands it does not matter."""
@@ -145,6 +154,8 @@ class Walk(Structures):
     def _links(self, links: list[tuple[str, Pipeline]]) -> Outcome:
         environment = self.environment
         ok, fail = self._pipeline(links[0][1], last=len(links) == 1)
+        if len(links) > 1 and ok is not None:
+            ok = _succeeded(links[0][1], ok)
         for position, (operator, pipeline) in enumerate(links[1:], 2):
             start = ok if operator == "&&" else fail
             environment.state = start or environment.state
@@ -357,6 +368,20 @@ class Walk(Structures):
                 scope=state.variables,
             )
         )
+
+
+def _succeeded(pipeline: Pipeline, state: State) -> State:
+    """The state after assignments that worked: a `mktemp` in them did name a new file."""
+    command = pipeline.commands[0]
+    if len(pipeline.commands) != 1 or not isinstance(command, Simple) or command.words:
+        return state
+    variables = dict(state.variables)
+    for name in {assign.name for assign in command.assigns}:
+        value = variables.get(name)
+        texts = value.choices if value is not None and not value.many else None
+        if texts and any(FRESH in text for text in texts):
+            variables[name] = one_of([text.replace(FRESH, "XXXXXXXXXX") for text in texts])
+    return state.holding(variables)
 
 
 def _reader(commands: list[Command], position: int) -> str:

@@ -56,7 +56,6 @@ _TOKEN = re.compile(r"'(?:[^'\\]|'')*'|\"[\w .-]*\"|`[\w .-]*`|--(?:\s[^\n]*|$)"
 _UNCLEAR = re.compile(r"\\|\$\w*\$|/\*|\*/|#|--|[\"`]|(?<!')'(?!')")
 
 
-
 def check_database(call: Call, word: Word) -> None:
     """Refuse a database that is not named plainly or not on this machine."""
     text = call.literal(word, "the database")
@@ -101,6 +100,9 @@ def _statement(call: Call, statement: str) -> None:
 
 
 def _psql(call: Call) -> None:
+    for word in call.parsed.values("-o", "--output"):
+        if (word.text or "|").startswith("|"):
+            raise call.refuse("-o must name a file.")
     for word in [*call.parsed.values("-d", "--dbname"), *call.parsed.operands[:1]]:
         check_database(call, word)
     for word in call.parsed.values("-c", "--command"):
@@ -117,7 +119,9 @@ def _psql(call: Call) -> None:
 
 def _meta(call: Call, text: str) -> None:
     if not _META.fullmatch(text):
-        raise call.refuse(f"{text.split()[0]} is not allowed. Use \\d, \\dt, \\l or a statement.")
+        raise call.refuse(
+            f"{text.split(maxsplit=1)[0]} is not allowed. Use \\d, \\dt, \\l or a statement."
+        )
 
 
 def _stdin(call: Call) -> None:
@@ -188,7 +192,9 @@ def _redis(call: Call) -> None:
     more = (words[1].text or "").casefold() if len(words) > 1 else ""
     lists = call.context.rules.lists
     reads = re.fullmatch(lists["redis-reads"], verb, re.VERBOSE)
-    reads = reads or re.fullmatch(lists["redis-reads"], f"{verb} {more}".replace(" ", "_"), re.VERBOSE)
+    reads = reads or re.fullmatch(
+        lists["redis-reads"], f"{verb} {more}".replace(" ", "_"), re.VERBOSE
+    )
     writes = re.fullmatch(lists["redis-writes"], verb, re.VERBOSE)
     if not reads and not writes:
         raise call.refuse(f"{verb} is not allowed. Read or write keys of the project.")
