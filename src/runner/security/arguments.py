@@ -194,7 +194,8 @@ class _Reader:
     def _switched_off(self) -> bool:
         """`--clearScreen false`, as tools written for node take it; at worst it is a file's name."""
         here = self.words[self.position : self.position + 1]
-        text = here[0].text if here and self.rule.profile in ("node", "bun") else None
+        plain = not self.rule.sub and self.rule.wrapper is None
+        text = here[0].text if here and plain and _is_for_node(self.rule) else None
         self.position += text in ("true", "false")
         return text == "false"
 
@@ -259,7 +260,11 @@ _BOOLEANS = frozenset({"true", "false", "0", "1"})
 
 def _takes_booleans(rule: CommandRule) -> bool:
     """Go's and Java's options, and those of tools written for node."""
-    return rule.style == "long" or rule.profile in ("node", "bun")
+    return rule.style == "long" or _is_for_node(rule)
+
+
+def _is_for_node(rule: CommandRule) -> bool:
+    return rule.profile in ("node", "bun")
 
 
 def read_arguments(

@@ -7,6 +7,7 @@ walk is repeated until what it knows of the whole script no longer grows.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runner.security.shell import facts
+
+_ONE_SUBSTITUTION = re.compile(r"\w+=[^$`]*\$\([^$`]*\)[^$`]*")
 
 Outcome = tuple[State | None, State | None]
 """The states after success and after failure; None where that can't happen."""
@@ -373,7 +376,11 @@ class Walk(Structures):
 def _succeeded(pipeline: Pipeline, state: State) -> State:
     """The state after assignments that worked: a `mktemp` in them did name a new file."""
     command = pipeline.commands[0]
-    if len(pipeline.commands) != 1 or not isinstance(command, Simple) or command.words:
+    plain = len(pipeline.commands) == 1 and not pipeline.negated
+    if not plain or not isinstance(command, Simple) or command.words:
+        return state
+    # What it ends with is the status of the last substitution.
+    if len(command.assigns) != 1 or not _ONE_SUBSTITUTION.fullmatch(command.assigns[0].source):
         return state
     variables = dict(state.variables)
     for name in {assign.name for assign in command.assigns}:

@@ -40,16 +40,20 @@ _CHANGES = re.compile(
 _REACHES_OUT = re.compile(
     r"\b(?:pg_(?:read|ls|stat_file|file|execute|terminate|cancel|reload|rotate|switch|promote|write)\w*|lo_\w+|dblink\w*"
     r"|\w+_fdw|load_file|load\s+data|outfile|dumpfile|infile|sys_exec|sys_eval|sys_get|soname|xp_\w+|\w+_to_xml\w*|secure_file\w*"
-    r"|drop|truncate|copy|install|set\s+(?:local\s+|session\s+)?(?:role|session|global|persist\w*|password)|@@\w+)\b"
+    r"|\w*preload_libraries|dynamic_library_path|\w+_command|drop|truncate|copy|install|set\s+(?:local\s+|session\s+)?(?:role|session|global|persist\w*|password)|@@\w+)\b"
     r"|\b(?:create|alter|comment\s+on)\s+(?:or\s+replace\s+)?(?:definer\s*=\s*\S+\s+)?(?:trusted\s+|procedural\s+|aggregate\s+|event\s+|foreign\s+)*"
-    r"(?:function|procedure|language|extension|server|role|user|group|event|system|foreign|subscription|publication|tablespace|aggregate|operator|instance|default)\b",
+    r"(?:function|procedure|language|extension|server|role|user|group|event|system|foreign|subscription|publication|tablespace|aggregate|operator|instance|default|access|cast|conversion)\b"
+    r"|\balter\s+(?:database|schema)\b",
     re.IGNORECASE,
 )
 _EXTENSIONS = re.compile(
     r"\s*create\s+extension\s+(?:if\s+not\s+exists\s+)?\"?(?:uuid-ossp|pgcrypto|citext|pg_trgm|hstore|unaccent|btree_gi[ns]t?|vector|ltree)\"?\s*",
     re.IGNORECASE,
 )
-_UNBOUNDED = re.compile(r"\s*(?:delete|update)\b(?!.*\bwhere\b)", re.IGNORECASE | re.DOTALL)
+_UNBOUNDED = re.compile(
+    r"\b(?:delete\s+from|update\s+(?:only\s+)?[\w.']+\s+set)\b(?!.*\bwhere\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 # A string, a quoted name or a comment, whichever begins first.
 _TOKEN = re.compile(r"'(?:[^'\\]|'')*'|\"[\w .-]*\"|`[\w .-]*`|--(?:\s[^\n]*|$)", re.MULTILINE)
 # What could be read in two ways after that: it is refused.
@@ -92,7 +96,7 @@ def _statement(call: Call, statement: str) -> None:
             f"{found[0].strip() or 'this'} is not allowed. Use plain statements on the tables of the "
             "project; put others into its migrations."
         )
-    if _UNBOUNDED.match(statement):
+    if _UNBOUNDED.search(statement):
         raise call.refuse("changing all rows is not allowed. Add WHERE.")
     reads = _READS.match(statement.strip()) and not _CHANGES.search(statement)
     if call.context.mode == "sync" and not reads:

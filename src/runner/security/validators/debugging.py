@@ -40,15 +40,15 @@ def _debugger(call: Call) -> None:
                 f"{text} is not allowed. Use run, break, continue, next, bt, info, print without calls."
             )
     if call.parsed.operands:
-        call.judge_inner(call.parsed.operands[:1])
-        _arguments(call, call.parsed.operands)
+        _program(call, call.parsed.operands)
 
 
-def _arguments(call: Call, words: tuple[Word, ...]) -> None:
-    """With --args they are the program's; else a core file."""
-    if call.parsed.has("--args", "-args", "--"):
+def _program(call: Call, words: tuple[Word, ...]) -> None:
+    """The program, and with --args what it gets; else a core file may follow."""
+    if call.parsed.has("--args", "-args") or words[0].text == "--":
         call.judge_inner(words)
         return
+    call.judge_inner(words[:1])
     for word in words[1:]:
         call.context.paths.project_file(call.literal(word, "the core file"), call.cwd)
 

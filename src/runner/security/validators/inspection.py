@@ -100,7 +100,23 @@ def _rsync(call: Call) -> None:
         for text in word.choices or word.shapes or (word.prefix,):
             if ":" in text or not text:
                 raise call.refuse(f"{word.source}: only files of this machine are copied.")
+    _refuse_whole_folder(call)
     COPYING["copy"](call)
+
+
+def _refuse_whole_folder(call: Call) -> None:
+    """`rsync -a x/ .` brings what is in x, a .git included, into the project's own folder."""
+    *sources, target = call.parsed.operands or (None,)
+    paths = call.context.paths
+    if target is None or paths.absolute(target.text or "", call.cwd) != paths.project:
+        return
+    for word in sources:
+        forms = word.choices if word and word.choices else ("",)
+        if any(text.endswith(("/", ".")) or not text for text in forms):
+            raise call.refuse(
+                "copying a whole folder over the project could replace protected files. Name what "
+                "is copied."
+            )
 
 
 def _counted(call: Call) -> None:
