@@ -172,13 +172,16 @@ class _Reader:
         if self.rule.number_option and re.fullmatch(r"-\d+", text):
             self.options.append(("-NUMBER", word))
             return
+        listed = self.rule.options.get(name)
+        flag = listed is not None and listed.arity == "flag"
+        if equals and flag and value in ("false", "0") and _takes_booleans(self.rule):
+            # What is switched off is as good as not there: `-check=false` checks nothing.
+            return
         option = self._option(name)
         if equals and option.arity == "flag":
             if not (value in _BOOLEANS and _takes_booleans(self.rule)):
                 raise _refuse(self.rule, f"{name} takes no value.")
-            # What is switched off is as good as not there: `-check=false` checks nothing.
-            if value in ("true", "1"):
-                self._add(name, None)
+            self._add(name, None)
         elif equals:
             self._add(name, Word((value,), prefix=value, glob=word.glob, source=word.source))
         elif option.arity == "takes_two":
@@ -260,7 +263,7 @@ _BOOLEANS = frozenset({"true", "false", "0", "1"})
 
 def _takes_booleans(rule: CommandRule) -> bool:
     """Go's and Java's options, and those of tools written for node."""
-    return rule.style == "long" or _is_for_node(rule)
+    return rule.style == "long" or rule.profile == "go" or _is_for_node(rule)
 
 
 def _is_for_node(rule: CommandRule) -> bool:

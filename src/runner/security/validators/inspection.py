@@ -111,7 +111,7 @@ def _refuse_whole_folder(call: Call) -> None:
     if target is None or paths.absolute(target.text or "", call.cwd) != paths.project:
         return
     for word in sources:
-        forms = word.choices if word and word.choices else ("",)
+        forms = (word.choices if word is not None else None) or ("",)
         if any(text.endswith(("/", ".")) or not text for text in forms):
             raise call.refuse(
                 "copying a whole folder over the project could replace protected files. Name what "
