@@ -24,6 +24,8 @@ def read_script(
     try:
         if command is None:
             return analyse(text, variables=variables)
-        return analyse(text, variables=variables, cwds=command.cwds, scope=command.scope, arguments=arguments)
+        return analyse(
+            text, variables=variables, cwds=command.cwds, scope=command.scope, arguments=arguments
+        )
     except ShellParseError as error:
         raise RefusedError("parse", str(error)) from error

@@ -172,13 +172,16 @@ class _Reader:
         if self.rule.number_option and re.fullmatch(r"-\d+", text):
             self.options.append(("-NUMBER", word))
             return
+        listed = self.rule.options.get(name)
+        flag = listed is not None and listed.arity == "flag"
+        if equals and flag and value in ("false", "0") and _takes_booleans(self.rule):
+            # What is switched off is as good as not there: `-check=false` checks nothing.
+            return
         option = self._option(name)
         if equals and option.arity == "flag":
             if not (value in _BOOLEANS and _takes_booleans(self.rule)):
                 raise _refuse(self.rule, f"{name} takes no value.")
-            # What is switched off is as good as not there: `-check=false` checks nothing.
-            if value in ("true", "1"):
-                self._add(name, None)
+            self._add(name, None)
         elif equals:
             self._add(name, Word((value,), prefix=value, glob=word.glob, source=word.source))
         elif option.arity == "takes_two":
@@ -186,8 +189,18 @@ class _Reader:
             self._add(name, self._next(name))
         elif option.arity == "takes":
             self._add(name, self._next(name))
+        elif self._switched_off():
+            return
         else:
             self._add(name, None)
+
+    def _switched_off(self) -> bool:
+        """`--clearScreen false`, as tools written for node take it; at worst it is a file's name."""
+        here = self.words[self.position : self.position + 1]
+        plain = not self.rule.sub and self.rule.wrapper is None
+        text = here[0].text if here and plain and _is_for_node(self.rule) else None
+        self.position += text in ("true", "false")
+        return text == "false"
 
     def _cluster(self, text: str, word: Word) -> None:
         if self.rule.number_option and re.fullmatch(r"-\d+", text):
@@ -250,7 +263,11 @@ _BOOLEANS = frozenset({"true", "false", "0", "1"})
 
 def _takes_booleans(rule: CommandRule) -> bool:
     """Go's and Java's options, and those of tools written for node."""
-    return rule.style == "long" or rule.profile in ("node", "bun")
+    return rule.style == "long" or rule.profile == "go" or _is_for_node(rule)
+
+
+def _is_for_node(rule: CommandRule) -> bool:
+    return rule.profile in ("node", "bun")
 
 
 def read_arguments(

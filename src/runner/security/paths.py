@@ -54,6 +54,9 @@ _PRIVATE_PLACE = re.compile(
 # Names that a pattern in a path may not be made to match (`~/.ss[h]/…`).
 _SECRET_NAMES = (
     ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".netrc", ".git-credentials", ".pgpass",
+    ".config/gh", ".config/gcloud", ".config/hub", ".config/op", ".config/rclone", ".docker/config.json",
+    ".my.cnf", ".npmrc", ".pypirc", ".local/share/keyrings", ".local/state/runner", ".mozilla",
+    ".claude/.credentials.json", ".cargo/credentials.toml",
     ".password-store", ".vault-token", ".claude.json", ".bash_history", ".zsh_history",
     "id_rsa", "id_ed25519", "id_ecdsa", "etc/shadow", "etc/gshadow", "etc/sudoers",
     "proc/1/environ", "proc/self/environ",

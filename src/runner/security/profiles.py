@@ -140,6 +140,8 @@ def load_rules(profiles: tuple[str, ...], root: Path | None = None) -> RuleSet:
     parsed: list[tuple[str, Profile]] = []
     for name in dict.fromkeys((*BASE, *profiles)):
         path = folder / f"{name}.toml"
+        if root is not None and name in BASE[1:] and not path.is_file():
+            continue
         if not name.isidentifier() or not path.is_file():
             known = ", ".join(sorted(p.stem for p in folder.glob("*.toml") if p.stem not in BASE))
             raise ConfigError(f'There is no profile "{name}".', hint=f"Known profiles: {known}.")
@@ -152,8 +154,8 @@ def _compile(parsed: list[tuple[str, Profile]]) -> RuleSet:
     commands: dict[str, CommandRule] = {}
     for name, profile in parsed:
         for key, command in profile.commands.items():
-            profile = "base" if name in BASE else name
-            commands[key] = _rule(key, f"{name}.toml:commands.{key}", profile, command, groups)
+            language = "base" if name in BASE else name
+            commands[key] = _rule(key, f"{name}.toml:commands.{key}", language, command, groups)
     for name, profile in parsed:
         for key, command in profile.commands.items():
             if command.same_as:
@@ -203,6 +205,18 @@ def _lookup(commands: dict[str, CommandRule], name: str, where: str) -> CommandR
     return commands[name]
 
 
+_COMMON = "common"
+
+
+def _is_plain_tool(profile: str, command: Command) -> bool:
+    """Whether the options that mean the same in all tools are taken in.
+
+    Not where reading one wrongly could move the place at which another command begins.
+    """
+    plain = command.style == "gnu" and not command.sub and command.wrapper is None
+    return profile != "base" and plain and not command.stop and bool(command.modes)
+
+
 def _rule(
     name: str, where: str, profile: str, command: Command, groups: dict[str, OptionGroup]
 ) -> CommandRule:
@@ -212,6 +226,8 @@ def _rule(
             raise ConfigError(f"{where}.use: there is no group {group}.")
         options |= groups[group].options(command.style)
     options |= command.options(command.style)
+    if _is_plain_tool(profile, command) and _COMMON in groups:
+        options = groups[_COMMON].options(command.style) | options
     options |= {n: replace(options[n], run_only=True) for n in command.run_only if n in options}
     return CommandRule(
         name=name,

@@ -31,12 +31,39 @@ _OWN_OUTPUT = re.compile(
     r"\./(?:[\w-][\w.-]*/)*(?:bin|build|dist)/(?:[\w-][\w.-]*/)*[\w-]+|\./(?:[\w-][\w.-]*/)*[\w-]+\.py"
 )
 _COMPILERS = frozenset(
-    {"go", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "gfortran", "ghc", "swiftc", "nim", "crystal"}
+    {
+        "go",
+        "gcc",
+        "g++",
+        "cc",
+        "c++",
+        "clang",
+        "clang++",
+        "rustc",
+        "gfortran",
+        "ghc",
+        "swiftc",
+        "nim",
+        "crystal",
+    }
     | {"zig", "ld", "dart", "ocamlfind", "kotlinc", "scalac"}
 )
 # What may name a program in /tmp that was compiled there, besides running it: it changes nothing of it.
 _LOOKERS = frozenset(
-    {"ls", "file", "size", "nm", "objdump", "readelf", "ldd", "strip", "chmod", "rm", "echo", "test"}
+    {
+        "ls",
+        "file",
+        "size",
+        "nm",
+        "objdump",
+        "readelf",
+        "ldd",
+        "strip",
+        "chmod",
+        "rm",
+        "echo",
+        "test",
+    }
     | {"[", "[[", "stat", "wc", "du", "sha256sum", "md5sum", "printf"}
 )
 _OUTPUT_OPTION = re.compile(r"(?:-o[:=]?|--out[:=]|-femit-bin=)(.+)")
@@ -138,15 +165,15 @@ def _compiled_outside(context: Context, name: str) -> bool:
         first = texts[0] if texts else None
         if first in _COMPILERS and first not in context.functions and name in _written(texts):
             written = True
-        elif not written and name in texts:
-            return False
-        elif name in texts[1:] and first not in _LOOKERS and not _wraps(context, first):
+        elif (not written and name in texts) or (
+            name in texts[1:] and first not in _LOOKERS and not _wraps(context, first)
+        ):
             return False
     return written and _nobody_elses(path)
 
 
 def _outputs(command: SimpleCommand) -> list[Redirection]:
-    return [one for one in command.redirections if ">" in one.operator and one.operator != ">&"]
+    return [one for one in command.redirections if ">" in one.operator]
 
 
 def _written(texts: list[str | None]) -> set[str]:

@@ -1,5 +1,8 @@
 """sqlite3 in a read-only session: statements that only read, on databases of the project."""
 
+import os
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,3 +27,52 @@ def test_changing_a_database_is_refused_in_sync(project: Path, statement: str) -
     decision = judge_command(f'sqlite3 app.db "{statement}"', command="sync", project_dir=project)
     assert decision.rule.endswith("sqlite3")
     assert not decision.allowed
+
+
+@pytest.fixture
+def program() -> Iterator[Path]:
+    """A name under /tmp where nothing is yet."""
+    path = Path(f"/tmp/compiled-{os.getpid()}")
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def test_a_program_compiled_to_tmp_may_run(project: Path, program: Path) -> None:
+    text = f"gcc -o {program} src/x.c && {program} 1"
+    assert judge_command(text, project_dir=project).allowed
+
+
+def test_a_link_in_its_place_may_not(project: Path, program: Path) -> None:
+    program.symlink_to("/bin/sh")
+    text = f"gcc -o {program} src/x.c && {program} 1"
+    assert not judge_command(text, project_dir=project).allowed
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{0}", "{0}; gcc -o {0} x.c", "gcc -o {0} x.c; cp a {0}; {0}", "gcc -o {0} x.c; a > {0}; {0}",
+     "gcc() {{ :; }}; gcc -o {0} x.c; {0}", "gcc -o {0}x x.c && {0}"],
+)  # fmt: skip
+def test_what_else_may_write_a_program_keeps_it_from_running(
+    project: Path, program: Path, text: str
+) -> None:
+    assert not judge_command(text.format(program), project_dir=project).allowed
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["select 1 -- it's\n; delete from t where 1 -- '", "select \"it's\"; delete from t; select \"'\""],
+)  # fmt: skip
+def test_a_quote_in_a_comment_or_a_name_hides_no_statement(project: Path, statement: str) -> None:
+    text = f"sqlite3 app.db {shlex.quote(statement)}"
+    assert not judge_command(text, command="sync", project_dir=project).allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [("rsync -a src/ build/", True), ("rsync -a src/ .", False), ("rsync -a src .", True)],
+)
+def test_a_whole_folder_is_not_copied_over_the_project(
+    project: Path, text: str, allowed: bool
+) -> None:
+    assert judge_command(text, project_dir=project).allowed == allowed

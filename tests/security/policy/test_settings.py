@@ -1,12 +1,14 @@
 """agent.json: tiers of commands, pkill targets, profiles (seed 001 §4.4, §5.3)."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from runner.errors import ConfigError
+from runner.resources import data_path
 from runner.security.policy import explain, judge_command
-from runner.security.profiles import load_rules, parse_profile
+from runner.security.profiles import BASE, load_rules, parse_profile
 from runner.security.settings import Mode, PolicySettings
 from runner.security.validators import VALIDATORS
 
@@ -157,3 +159,25 @@ def test_an_unknown_kind_is_refused_when_the_profile_is_read(tmp_path: Path) -> 
     (tmp_path / "base.toml").write_text('[commands.x.sub.y]\noperands = ["projekt..."]\n')
     with pytest.raises(ConfigError, match=r"base.toml:commands.x.sub.y: operands: .* projekt"):
         load_rules((), tmp_path)
+
+
+def test_no_command_that_every_project_gets_is_described_twice() -> None:
+    folder = data_path("profiles")
+    names = [
+        name
+        for profile in BASE
+        for name in tomllib.loads((folder / f"{profile}.toml").read_text()).get("commands", {})
+    ]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "allowed"),
+    [("knip --reporter compact", "run", True), ("knip --reporter ./evil.js", "run", False),
+     ("knip --config x --unheard-of", "run", False), ("npx --depth 3 knip", "run", False),
+     ("terraform fmt -check", "sync", True), ("terraform fmt -check=false", "sync", False)],
+)  # fmt: skip
+def test_options_of_any_tool_are_words_and_no_paths(
+    project: Path, text: str, mode: Mode, allowed: bool
+) -> None:
+    assert judge_command(text, command=mode, project_dir=project).allowed == allowed

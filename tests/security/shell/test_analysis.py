@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from runner.security.shell import ShellParseError, analyse, tainted
 from runner.security.shell.facts import SimpleCommand, Word
+from runner.security.shell.values import FRESH
 
 
 def commands(text: str) -> list[SimpleCommand]:
@@ -388,3 +389,51 @@ def test_a_trap_knows_what_was_set_before_it() -> None:
 def test_what_a_trap_finds_unset_is_empty_or_what_is_set_later() -> None:
     (word,) = arguments("trap 'cmd \"$x\"' EXIT; x=a")
     assert set(word.choices or ()) == {"", "a"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f() { f | f & }; f", "f() { f & }; f", "f() { g | cat; }; g() { f; }; f", "f() { { f; } & }; f"],
+)  # fmt: skip
+def test_a_function_that_starts_itself_beside_itself_is_refused(text: str) -> None:
+    with pytest.raises(ShellParseError, match="starts itself"):
+        analyse(text)
+
+
+def test_a_function_may_call_itself_in_sequence() -> None:
+    assert "ls" in names("f() { [ $# -eq 0 ] && return; ls; shift; f; }; f a b")
+
+
+def test_positional_parameters_that_are_told_are_known() -> None:
+    found = analyse('cmd "$2" "$1"', arguments=(Word.literal("a"), Word.literal("b"))).commands
+
+    assert [word.text for word in found[-1].words] == ["cmd", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reader"),
+    [("cmd | head", "head"), ("cmd x | tail | head", "tail"), ("cmd", ""), ("(cmd) | head", ""),
+     ("cmd | { head; }", ""), ("echo $(cmd) | head", ""), ("head | cmd", "")],
+)  # fmt: skip
+def test_a_command_knows_what_reads_its_output(text: str, reader: str) -> None:
+    assert named(text, "cmd").feeds == reader
+
+
+@pytest.mark.parametrize(
+    ("text", "empty"),
+    [('d=$(mktemp -d) && cmd "$d/"', False), ('set -e; d=$(mktemp -d); cmd "$d/"', False),
+     ('d=$(mktemp -d); cmd "$d/"', True), ('! d=$(mktemp -d) && cmd "$d/"', True),
+     ('d=$(mktemp -d)$(true) && cmd "$d/"', True), ('local d=$(mktemp -d) && cmd "$d/"', True)],
+)  # fmt: skip
+def test_a_temporary_folder_is_there_after_its_success(text: str, empty: bool) -> None:
+    (word,) = arguments(text)
+    assert any(FRESH in choice for choice in word.choices or (FRESH,)) == empty
+
+
+def test_an_extended_pattern_is_understood_in_a_condition() -> None:
+    assert names("[[ $x == @(a|b)* ]] && ls")[-1:] == ["ls"]
+
+
+def test_process_ids_that_a_loop_collects_are_numbers() -> None:
+    text = 'for i in a b; do sleep 1 & pids+=($!); done; for p in "${pids[@]}"; do cmd "$p"; done'
+    assert arguments(text)[0].numeric

@@ -87,9 +87,7 @@ def _analyse(
     raise ShellParseError("The command is too intricate to follow.", hint=_SPLIT_UP)
 
 
-def _inherited(
-    scope: Mapping[str, object], arguments: tuple[Word, ...] | None
-) -> dict[str, Value]:
+def _inherited(scope: Mapping[str, object], arguments: tuple[Word, ...] | None) -> dict[str, Value]:
     """The variables that a nested shell finds."""
     found = {
         name: Value(safe=value.safe, many=name == "@")

@@ -38,6 +38,8 @@ _COPROC_NAME = re.compile(
     r"([A-Za-z_][A-Za-z0-9_]*)[ \t]+(?=(?:\{|\[\[|if|while|until|for|case|select)[ \t\n]|\()"
 )
 _CONDITION_END = re.compile(r"\]\](?=[ \t\n;&|<>()]|\Z)")
+# Plain characters and at least one group of plain alternatives, up to a blank.
+_EXTENDED = re.compile(r"[\w.*?/-]*(?:[@?*+!]\([\w.*?/|-]+\)[\w.*?/-]*)+(?=[ \t\n])", re.ASCII)
 _UNARY = re.compile(r"-[a-hknoprstuvwxzGLNORS](?=[ \t])")
 _UNARY_ALONE = re.compile(r"-[a-hknoprstuvwxzGLNORS](?=[<>&|()])")
 _BINARY = re.compile(r"(?:==|=~|=|!=|-(?:eq|ne|lt|le|gt|ge|ef|nt|ot))(?=[ \t])|[<>](?!\()")
@@ -288,13 +290,21 @@ class Parser(ListParser):
             return
         self.pos = binary.end()
         self.skip_blanks()
-        right = self._regex() if binary.group() == "=~" else self._operand_word()
+        right = self._regex() if binary.group() == "=~" else self._pattern_word(binary.group())
         command.tests.append((binary.group(), [left, right]))
 
     def _operand_word(self) -> Word:
         if self.operator() or _CONDITION_END.match(self.text, self.pos):
             self.unexpected("an operand")
         return self.word()
+
+    def _pattern_word(self, operator: str) -> Word:
+        """The right side of `==`, where bash always knows extended patterns: `@(a|b)*`."""
+        pattern = _EXTENDED.match(self.text, self.pos) if operator in ("=", "==", "!=") else None
+        if pattern is None:
+            return self._operand_word()
+        self.pos = pattern.end()
+        return Word([Literal(pattern.group(), True)], pattern.group())
 
     def _regex(self) -> Word:
         """Read the right side of `=~`, where parentheses and `|` are ordinary."""

@@ -276,7 +276,7 @@ def _rg(rest: list[str | None]) -> Shapes:
 
 
 def _printf(rest: list[str | None]) -> Shapes:
-    """`printf '%s\\n' src/*.py`: the names themselves, one a line."""
+    """Tell what `printf` prints of names with a line feed or NUL after each: the names."""
     if rest[:1] not in (["%s\\n"], ["%s\\0"]) or len(rest) < 2:
         return None
     known = tuple(text for text in rest[1:] if text and _RELATIVE.fullmatch(text))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.limits import MAX_VARIABLES
 from runner.security.shell.values import (
-    shaped,
     EMPTY,
     NUMBER,
     SIGNED,
@@ -22,6 +21,7 @@ from runner.security.shell.values import (
     concat,
     join,
     literal,
+    shaped,
 )
 
 if TYPE_CHECKING:
@@ -244,6 +244,8 @@ class Environment:
 
     def _appended(self, name: str, value: Value) -> Value:
         old = self.lookup(name)
+        if old is TRUSTED and not _UPPER.search(name):
+            return value  # by custom no variable of the environment
         if not (old.many or value.many):
             return concat([old, value])
         element = join(any_item(old), any_item(value))
@@ -306,12 +308,9 @@ def merge(left: State | None, right: State | None, environment: Environment) -> 
     environment.budget.node(len(left.variables) // 8)
     for name in left.variables.keys() | right.variables.keys():
         one, other = left.variables.get(name), right.variables.get(name)
-        merged[name] = (
-            one
-            if one is other and one is not None
-            else join(
-                environment.initial(name) if one is None else one,
-                environment.initial(name) if other is None else other,
-            )
-        )
+        if one is None or other is None:
+            given = other if one is None else one
+            merged[name] = join(environment.unset(name, given), given) if given else EMPTY
+        else:
+            merged[name] = one if one is other else join(one, other)
     return State(merged, cwds, errexit)

@@ -234,8 +234,9 @@ class Structures:
             self.budget.node(len(names) // 8)
             variables = dict(state.variables)
             for name in names:
-                old = variables.get(name, self.environment.initial(name))
-                variables[name] = join(old, knowledge.summary[name])
+                new = knowledge.summary[name]
+                old = variables.get(name) or self.environment.unset(name, new)
+                variables[name] = join(old, new)
             state = state.holding(variables)
         return state.at(None) if loop in knowledge.loop_moves else state
 

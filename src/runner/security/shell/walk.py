@@ -7,6 +7,7 @@ walk is repeated until what it knows of the whole script no longer grows.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from runner.security.shell.state import Environment, Knowledge, State, Variables
 from runner.security.shell.structures import Structures
 from runner.security.shell.values import (
     EMPTY,
+    FRESH,
     NUMBER,
     UNKNOWN,
     Value,
@@ -39,12 +41,15 @@ from runner.security.shell.values import (
     concat,
     list_of,
     literal,
+    one_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runner.security.shell import facts
+
+_ONE_SUBSTITUTION = re.compile(r"\w+=[^$`]*\$\([^$`]*\)[^$`]*")
 
 Outcome = tuple[State | None, State | None]
 """The states after success and after failure; None where that can't happen."""
@@ -118,6 +123,8 @@ class Walk(Structures):
             after = merge(ok, fail, environment)
             if self._exits_on_failure(chain.links):
                 after = ok
+            if after is not None and environment.state.errexit and self._certain(chain.links):
+                after = _succeeded(chain.links[0][1], after)
             if after is None:
                 dead = True
             else:
@@ -130,6 +137,11 @@ class Walk(Structures):
             command = commands[0]
             if isinstance(command, Function):
                 self.calls.define(command.name)
+
+    def _certain(self, links: list[tuple[str, Pipeline]]) -> bool:
+        """Whether `set -e` ends the shell when this fails."""
+        unsure = self.conditional or "errexit" in self.environment.knowledge.flags
+        return len(links) == 1 and not links[0][1].negated and not unsure
 
     def _exits_on_failure(self, links: list[tuple[str, Pipeline]]) -> bool:
         """Whether a failed `cd` ends the shell; for other commands it does not matter."""
@@ -145,6 +157,8 @@ class Walk(Structures):
     def _links(self, links: list[tuple[str, Pipeline]]) -> Outcome:
         environment = self.environment
         ok, fail = self._pipeline(links[0][1], last=len(links) == 1)
+        if len(links) > 1 and ok is not None:
+            ok = _succeeded(links[0][1], ok)
         for position, (operator, pipeline) in enumerate(links[1:], 2):
             start = ok if operator == "&&" else fail
             environment.state = start or environment.state
@@ -357,6 +371,24 @@ class Walk(Structures):
                 scope=state.variables,
             )
         )
+
+
+def _succeeded(pipeline: Pipeline, state: State) -> State:
+    """The state after assignments that worked: a `mktemp` in them did name a new file."""
+    command = pipeline.commands[0]
+    plain = len(pipeline.commands) == 1 and not pipeline.negated
+    if not plain or not isinstance(command, Simple) or command.words:
+        return state
+    # What it ends with is the status of the last substitution.
+    if len(command.assigns) != 1 or not _ONE_SUBSTITUTION.fullmatch(command.assigns[0].source):
+        return state
+    variables = dict(state.variables)
+    for name in {assign.name for assign in command.assigns}:
+        value = variables.get(name)
+        texts = value.choices if value is not None and not value.many else None
+        if texts and any(FRESH in text for text in texts):
+            variables[name] = one_of([text.replace(FRESH, "XXXXXXXXXX") for text in texts])
+    return state.holding(variables)
 
 
 def _reader(commands: list[Command], position: int) -> str:

@@ -22,7 +22,7 @@ def _compiler(call: Call) -> None:
         word = words.pop(0)
         text = word.choices[0] if word.choices else word.prefix
         if text == "-" or not text.startswith("-"):
-            if _SYSTEM_FLAGS.fullmatch(word.source):
+            if _SYSTEM_FLAGS.fullmatch(word.source) and not call.context.functions:
                 continue
             if text.startswith("@") or (word.choices is None and not word.shapes):
                 raise call.refuse(f"{word.source}: write the files out; no response files.")

@@ -40,21 +40,24 @@ _CHANGES = re.compile(
 _REACHES_OUT = re.compile(
     r"\b(?:pg_(?:read|ls|stat_file|file|execute|terminate|cancel|reload|rotate|switch|promote|write)\w*|lo_\w+|dblink\w*"
     r"|\w+_fdw|load_file|load\s+data|outfile|dumpfile|infile|sys_exec|sys_eval|sys_get|soname|xp_\w+|\w+_to_xml\w*|secure_file\w*"
-    r"|drop|truncate|copy|install|set\s+(?:local\s+|session\s+)?(?:role|session|global|persist\w*|password)|@@\w+)\b"
+    r"|\w*preload_libraries|dynamic_library_path|\w+_command|drop|truncate|copy|install|set\s+(?:local\s+|session\s+)?(?:role|session|global|persist\w*|password)|@@\w+)\b"
     r"|\b(?:create|alter|comment\s+on)\s+(?:or\s+replace\s+)?(?:definer\s*=\s*\S+\s+)?(?:trusted\s+|procedural\s+|aggregate\s+|event\s+|foreign\s+)*"
-    r"(?:function|procedure|language|extension|server|role|user|group|event|system|foreign|subscription|publication|tablespace|aggregate|operator|instance|default)\b",
+    r"(?:function|procedure|language|extension|server|role|user|group|event|system|foreign|subscription|publication|tablespace|aggregate|operator|instance|default|access|cast|conversion)\b"
+    r"|\balter\s+(?:database|schema)\b",
     re.IGNORECASE,
 )
 _EXTENSIONS = re.compile(
     r"\s*create\s+extension\s+(?:if\s+not\s+exists\s+)?\"?(?:uuid-ossp|pgcrypto|citext|pg_trgm|hstore|unaccent|btree_gi[ns]t?|vector|ltree)\"?\s*",
     re.IGNORECASE,
 )
-_UNBOUNDED = re.compile(r"\s*(?:delete|update)\b(?!.*\bwhere\b)", re.IGNORECASE | re.DOTALL)
+_UNBOUNDED = re.compile(
+    r"\b(?:delete\s+from|update\s+(?:only\s+)?[\w.']+\s+set)\b(?!.*\bwhere\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 # A string, a quoted name or a comment, whichever begins first.
 _TOKEN = re.compile(r"'(?:[^'\\]|'')*'|\"[\w .-]*\"|`[\w .-]*`|--(?:\s[^\n]*|$)", re.MULTILINE)
 # What could be read in two ways after that: it is refused.
 _UNCLEAR = re.compile(r"\\|\$\w*\$|/\*|\*/|#|--|[\"`]|(?<!')'(?!')")
-
 
 
 def check_database(call: Call, word: Word) -> None:
@@ -93,7 +96,7 @@ def _statement(call: Call, statement: str) -> None:
             f"{found[0].strip() or 'this'} is not allowed. Use plain statements on the tables of the "
             "project; put others into its migrations."
         )
-    if _UNBOUNDED.match(statement):
+    if _UNBOUNDED.search(statement):
         raise call.refuse("changing all rows is not allowed. Add WHERE.")
     reads = _READS.match(statement.strip()) and not _CHANGES.search(statement)
     if call.context.mode == "sync" and not reads:
@@ -101,6 +104,9 @@ def _statement(call: Call, statement: str) -> None:
 
 
 def _psql(call: Call) -> None:
+    for word in call.parsed.values("-o", "--output"):
+        if (word.text or "|").startswith("|"):
+            raise call.refuse("-o must name a file.")
     for word in [*call.parsed.values("-d", "--dbname"), *call.parsed.operands[:1]]:
         check_database(call, word)
     for word in call.parsed.values("-c", "--command"):
@@ -117,7 +123,9 @@ def _psql(call: Call) -> None:
 
 def _meta(call: Call, text: str) -> None:
     if not _META.fullmatch(text):
-        raise call.refuse(f"{text.split()[0]} is not allowed. Use \\d, \\dt, \\l or a statement.")
+        raise call.refuse(
+            f"{text.split(maxsplit=1)[0]} is not allowed. Use \\d, \\dt, \\l or a statement."
+        )
 
 
 def _stdin(call: Call) -> None:
@@ -188,7 +196,9 @@ def _redis(call: Call) -> None:
     more = (words[1].text or "").casefold() if len(words) > 1 else ""
     lists = call.context.rules.lists
     reads = re.fullmatch(lists["redis-reads"], verb, re.VERBOSE)
-    reads = reads or re.fullmatch(lists["redis-reads"], f"{verb} {more}".replace(" ", "_"), re.VERBOSE)
+    reads = reads or re.fullmatch(
+        lists["redis-reads"], f"{verb} {more}".replace(" ", "_"), re.VERBOSE
+    )
     writes = re.fullmatch(lists["redis-writes"], verb, re.VERBOSE)
     if not reads and not writes:
         raise call.refuse(f"{verb} is not allowed. Read or write keys of the project.")

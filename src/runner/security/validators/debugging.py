@@ -1,4 +1,4 @@
-"""Debuggers and tracers: the program of the project, watched; none of their own commands that run others."""
+"""Debuggers and tracers: they run the project's program, and none of their commands runs others."""
 
 import re
 
@@ -28,9 +28,11 @@ _PDB = re.compile(
 
 
 def _debugger(call: Call) -> None:
-    """gdb and lldb in batch mode."""
+    """Judge gdb and lldb in batch mode."""
     if not call.parsed.has("-batch", "--batch", "-b"):
-        raise call.refuse("only batch mode is allowed: gdb -batch -ex run -ex bt --args ./build/app.")
+        raise call.refuse(
+            "only batch mode is allowed: gdb -batch -ex run -ex bt --args ./build/app."
+        )
     for word in call.parsed.values("-ex", "--ex", "-o", "--one-line"):
         text = call.literal(word, "the command").strip()
         if not _GDB.fullmatch(text):
@@ -38,28 +40,28 @@ def _debugger(call: Call) -> None:
                 f"{text} is not allowed. Use run, break, continue, next, bt, info, print without calls."
             )
     if call.parsed.operands:
-        call.judge_inner(call.parsed.operands[:1])
-        _arguments(call, call.parsed.operands)
+        _program(call, call.parsed.operands)
 
 
-def _arguments(call: Call, words: tuple[Word, ...]) -> None:
-    """With --args they are the program's; else a core file."""
-    if call.parsed.has("--args", "-args", "--"):
+def _program(call: Call, words: tuple[Word, ...]) -> None:
+    """The program, and with --args what it gets; else a core file may follow."""
+    if call.parsed.has("--args", "-args") or words[0].text == "--":
         call.judge_inner(words)
         return
+    call.judge_inner(words[:1])
     for word in words[1:]:
         call.context.paths.project_file(call.literal(word, "the core file"), call.cwd)
 
 
 def _tracer(call: Call) -> None:
-    """strace -o '|program' runs it."""
+    """Refuse `strace -o '|program'`, which runs it."""
     for word in call.parsed.values("-o", "--output"):
         if (word.text or "|")[:1] in "|!":
             raise call.refuse("-o must name a file.")
 
 
 def _script(call: Call) -> None:
-    """script -c COMMAND FILE: without a command it opens a shell."""
+    """Judge `script -c COMMAND FILE`: without a command it opens a shell."""
     commands = call.parsed.values("-c", "--command")
     if not commands:
         raise call.refuse("needs -c COMMAND.")

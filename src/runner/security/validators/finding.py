@@ -132,7 +132,7 @@ def _primary(call: Call, words: list[Word], starts: list[Word]) -> None:
             raise call.refuse(f"{name} needs a value.")
         value = words.pop(0)
         if value.splits and not value.numeric:
-            raise call.refuse(f"quote {value.source}.")
+            raise call.refuse(f"quote {value.source}, so that it stays one word.")
         if value.glob:
             _pattern(call, name, value)
         if name in _FILES:

@@ -13,6 +13,18 @@ def _go_test(call: Call) -> None:
             raise call.refuse("arguments of the test binary are not allowed here.")
 
 
+def _go_build(call: Call) -> None:
+    """In sync only to see whether it compiles."""
+    if call.context.mode == "run":
+        return
+    outputs = call.parsed.values("-o", "--o")
+    if not outputs or any(not (word.text or "").startswith(_NOWHERE) for word in outputs):
+        call.run_only("it (without -o /dev/null)")
+
+
+_NOWHERE = ("/dev/null", "/tmp/")  # noqa: S108 - the path policy has looked at it
+
+
 def _go_cover(call: Call) -> None:
     if call.parsed.has("-html") and not call.parsed.has("-o"):
         raise call.refuse("add -o, or use -func; a browser can't be opened.")
@@ -49,6 +61,7 @@ def _rustc(call: Call) -> None:
 VALIDATORS = {
     "rustc": _rustc,
     "go-test": _go_test,
+    "go-build": _go_build,
     "go-cover": _go_cover,
     "go-pprof": _go_pprof,
     "gotestsum": _gotestsum,

@@ -12,13 +12,22 @@ _DD_ITEM = re.compile(
     r"(?:bs|ibs|obs|count|skip|seek)=\d+(?:[kKMG]i?B?|[cwb])?|status=\w+"
     r"|conv=(?:notrunc|fsync|fdatasync|sync|ucase|lcase|noerror)(?:,\w+)*|[io]flag=[\w,]+"
 )
-_DD_UNITS = {"": 1, "c": 1, "w": 2, "b": 512, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_DD_UNITS = {
+    "": 1,
+    "c": 1,
+    "w": 2,
+    "b": 512,
+    "k": 1 << 10,
+    "K": 1 << 10,
+    "M": 1 << 20,
+    "G": 1 << 30,
+}
 _DD_LIMIT = 2 << 30
 
 
 def _yes(call: Call) -> None:
     """`yes | head -3` ends; with any other reader it may not."""
-    elsewhere = [r for r in call.command.redirections if r.fd != 2]  # noqa: PLR2004 - stderr
+    elsewhere = [r for r in call.command.redirections if r.fd != 2]
     if call.command.feeds != "head" or elsewhere or "head" in call.context.functions:
         raise call.refuse(call.rule.instead)
 
@@ -48,7 +57,7 @@ def _dd(call: Call) -> None:
 
 def _ar(call: Call) -> None:
     """`t`, `p` look into an archive; `r` and `q` write it; `x` unpacks where it stands."""
-    if len(call.args) < 2:  # noqa: PLR2004 - the verb and the archive
+    if len(call.args) < 2:
         raise call.refuse("needs a verb and an archive: ar t lib.a.")
     verb = call.literal(call.args[0], "the verb")
     if not re.fullmatch(r"-?(?:[tp]v?|[rq][csuvDU]*)", verb):
@@ -71,7 +80,10 @@ def _no_address(call: Call) -> None:
 
 def _packed(call: Call) -> None:
     """Compressing in place replaces the file, unless -k keeps it or -c prints."""
-    if call.parsed.has("-l", "-t", "-c", "--list", "--test", "--stdout") or not call.parsed.operands:
+    if (
+        call.parsed.has("-l", "-t", "-c", "--list", "--test", "--stdout")
+        or not call.parsed.operands
+    ):
         return
     if not call.parsed.has("-k", "--keep") and call.rule.data.get("keeps") != "yes":
         raise call.refuse("add -k to keep the file, or -c and redirect the output.")
@@ -88,7 +100,23 @@ def _rsync(call: Call) -> None:
         for text in word.choices or word.shapes or (word.prefix,):
             if ":" in text or not text:
                 raise call.refuse(f"{word.source}: only files of this machine are copied.")
+    _refuse_whole_folder(call)
     COPYING["copy"](call)
+
+
+def _refuse_whole_folder(call: Call) -> None:
+    """`rsync -a x/ .` brings what is in x, a .git included, into the project's own folder."""
+    *sources, target = call.parsed.operands or (None,)
+    paths = call.context.paths
+    if target is None or paths.absolute(target.text or "", call.cwd) != paths.project:
+        return
+    for word in sources:
+        forms = (word.choices if word is not None else None) or ("",)
+        if any(text.endswith(("/", ".")) or not text for text in forms):
+            raise call.refuse(
+                "copying a whole folder over the project could replace protected files. Name what "
+                "is copied."
+            )
 
 
 def _counted(call: Call) -> None:

@@ -110,6 +110,8 @@ _ALWAYS = frozenset(
 )
 
 
+# What runs the agent and its guard may have such a name.
+_OUR_OWN = frozenset({"python", "python3"})
 _MAX_PROCESSES = 8
 _ONE_VARIABLE = re.compile(r"\"?\$\{?(\w+)\}?\"?")
 _LOOKED_UP = re.compile(
@@ -265,6 +267,13 @@ def _target(call: Call, pattern: str) -> None:
         raise call.refuse(
             f"{pattern} is not an allowed target. Name the server that you "
             "started, such as pkill -f vite, or use kill %1."
+        )
+    if (
+        pattern.strip("^$").rpartition("/")[2] in _OUR_OWN
+        and pattern not in call.context.settings.pkill_targets
+    ):
+        raise call.refuse(
+            f"{pattern} would end this program as well. Name the script: pkill -f 'python app.py'."
         )
     if name not in allowed and not re.fullmatch(r"[\w./-]+\.(?:js|ts|mjs|cjs|py|rb|php|sh)", name):
         raise call.refuse(

@@ -30,7 +30,7 @@ _IMPORTS = frozenset(
     }
 )
 # An absolute path, a way up, an address; also glued to a short option (`-o/etc/x`).
-_AWAY = re.compile(r"(?:^|[=:,;\s])[/~]|\.\.|://|[`$\n\0]|^-\w*[/~]")
+_AWAY = re.compile(r"(?:^|[^\w.@*-])[/~]|\.\.|://|[`$\n\0]|^-\w*[/~]")
 _SCRIPT = re.compile(r".*\.(?:[cm]?[jt]sx?)|\.|\.{0,2}/?[\w./@-]+")
 
 
