@@ -49,6 +49,7 @@ tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}
 [[session.turn]]
 text = "Done."
 """
+_POSTURE = "supervised"  # which allows to leave reviews out
 _BUILT_IN = ["Bash", "Read", "Write", "Edit", "Glob", "Grep", "Skill"]
 
 
@@ -71,7 +72,7 @@ def prepare(project: Path) -> None:
 
 def run_of_ours(project: Path, environment: dict[str, str]) -> None:
     """Do the sessions with the loop of `runner run`."""
-    job = Job(project, RunOptions(gates=False), "Benchmark", environment)
+    job = Job(project, RunOptions(posture=_POSTURE, gates=False), "Benchmark", environment)
     result = perform(job, lambda _: None)
     if result.exit_reason is not ExitReason.ALL_PASSED:
         raise SystemExit(f"the run ended with {result.exit_reason}")
@@ -134,9 +135,9 @@ def exit_delays() -> dict[str, float]:
         prepare(project)
         script = project / "script.toml"
         script.write_text(_CODING, encoding="utf-8")
-        command = [sys.executable, "-m", "runner", "run", "--no-gates", "--replay", str(script)]
+        command = [sys.executable, "-m", "runner", "run", "--posture", _POSTURE, "--no-gates"]
         process = subprocess.Popen(
-            [*command, "--output-format", "stream-json"],
+            [*command, "--replay", str(script), "--output-format", "stream-json"],
             cwd=project,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -42,6 +42,15 @@ def test_bytes_are_written_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == b"\x00\xff"
 
 
+def test_a_disk_that_takes_a_part_at_a_time_gets_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:3]))
+    write_atomic(tmp_path / "a", b"0123456789")
+    assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
 def test_an_existing_file_keeps_its_permissions(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("old")

@@ -1,11 +1,10 @@
 """The list of rows and tests in `seed_001_rows.toml` tells the truth."""
 
-import ast
 import tomllib
-from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.named_tests import functions_of
 
 TESTS = Path(__file__).parent
 ROWS: dict[str, dict[str, list[str]]] = tomllib.loads(
@@ -38,17 +37,10 @@ SIZES = {
 }
 
 
-@cache
-def _functions(file: str) -> frozenset[str]:
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return frozenset(node.name for node in tree.body if isinstance(node, kinds))
-
-
 @pytest.mark.parametrize("name", NAMED)
 def test_a_named_test_exists(name: str) -> None:
     file, _, function = name.partition("::")
-    assert function in _functions(file)
+    assert function in functions_of(file)
 
 
 @pytest.mark.parametrize(("table", "size"), SIZES.items())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.autonomy.plane import Client, statuses, write_status
 
-from runner.autonomy.spec import structure
+from runner.autonomy.spec import source, structure
 
 
 def test_a_whole_spec_runs_to_its_end(client: Client) -> None:
@@ -254,6 +254,40 @@ def test_unchanged_metadata_spare_the_hash_within_a_phase(
     hashes = _Hashes(monkeypatch)
     other.next(client.report(step, "failure"))
     assert hashes.count == 0
+
+
+def test_the_steps_of_a_large_spec_do_not_parse_it_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_status(client.workspace, {"p1": [f"T-{n:03}" for n in range(120)]})
+    client.start()
+    data = client.next()
+    for _ in range(2):  # the first step stamps the file with today's date
+        data = client.next(client.report(data["next_step"]))
+    parsed: list[Any] = []
+    monkeypatch.setattr(source, "decode", lambda *args, **_: parsed.append(args))
+    for _ in range(5):
+        data = client.next(client.report(data["next_step"]))
+    assert parsed == []
+    assert data["next_step"]["task_id"] == "T-007"
+
+
+def test_a_step_opens_state_and_journal_as_often_as_it_must(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.start()
+    report = client.report(client.next()["next_step"])
+    opened: list[str] = []
+    real = os.open
+
+    def watched(path: Any, *args: Any, **options: Any) -> int:
+        opened.append(Path(os.fsdecode(path)).suffix)
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(os, "open", watched)
+    client.next(report)
+    assert opened.count(".jsonl") == 2  # its end is read, and an entry appended
+    assert opened.count(".tmp") == 2  # the session, then the deliverable's status
 
 
 def test_leaving_a_phase_hashes_afresh(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,35 @@ def test_appending_twice_writes_once(tmp_path: Path) -> None:
     assert _numbers(journal, 10) == [3, 2, 1]
 
 
+@pytest.mark.parametrize("added", [b'{"seq": 2}\n', b'{"seq": 2}\n{"to'])
+def test_an_end_that_has_moved_since_it_was_read_is_read_again(
+    tmp_path: Path, added: bytes
+) -> None:
+    path = tmp_path / "j"
+    journal = Journal(path)
+    journal.append([_entry(1)])
+    before = journal.tail()
+    with path.open("ab") as file:
+        file.write(added)
+    journal.append([_entry(2), _entry(3)], tail=before)
+    assert _numbers(journal, 10) == [3, 2, 1]
+
+
+def test_an_end_that_was_cut_off_since_it_was_read_leaves_no_hole(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = Journal(path)
+    journal.append([_entry(1), _entry(2)])
+    before = journal.tail()
+    path.write_bytes(b"")
+    journal.append([_entry(3)], tail=before)
+    assert path.read_bytes().startswith(b'{"seq":3,')
+
+
+def test_a_journal_is_no_program(tmp_path: Path) -> None:
+    Journal(tmp_path / "j").append([_entry(1)])
+    assert (tmp_path / "j").stat().st_mode & 0o111 == 0
+
+
 def test_each_line_carries_the_hash_of_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / "j"
     journal = Journal(path)

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 from tests.autonomy.kit import Caller, make_spec
 
-from runner.autonomy.enums import SCHEMA_VERSION
+from runner.autonomy.enums import SCHEMA_VERSION, SessionStatus
 from runner.autonomy.inputs import StepReport
 from runner.autonomy.migrations import MigrationError, migrate
 from runner.autonomy.models import SessionState
@@ -26,6 +26,16 @@ def _rich_state() -> SessionState:
 def test_a_state_survives_the_way_through_its_file() -> None:
     state = _rich_state()
     assert SessionState.model_validate_json(state.model_dump_json(by_alias=True)) == state
+
+
+def test_an_evolved_state_is_the_copy_that_the_library_makes() -> None:
+    state = _rich_state()
+    changes = {"status": SessionStatus.ENDED, "retry_task_id": "A"}
+    evolved, copied = state.evolve(**changes), state.model_copy(update=changes)
+    assert evolved == copied
+    assert evolved.model_fields_set == copied.model_fields_set
+    assert evolved.model_dump_json() == copied.model_dump_json()
+    assert state.status is not SessionStatus.ENDED
 
 
 def test_the_stored_form_has_the_fields_of_the_source() -> None:

@@ -164,6 +164,14 @@ def test_a_file_that_is_too_large_is_not_read(
         read_regular(tmp_path / "file")
 
 
+def test_a_file_is_read_to_its_end_whatever_its_size_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    unsized = Path("/proc/self/cmdline")  # its size is said to be 0
+    assert read_regular(unsized) == unsized.read_bytes()
+    monkeypatch.setattr("runner.autonomy.store.regular.MAX_BYTES", 10)
+    with pytest.raises(OSError, match="too large"):
+        read_regular(unsized)
+
+
 def test_many_lines_of_rubbish_are_not_read_through_on_every_call(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b'{"seq": 1}\n' + b"\n" * 5_000)
