@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -367,3 +368,22 @@ def test_what_a_person_acknowledges_is_gone_on_with_by_the_commands_that_are_nam
     assert acknowledged.returncode == 0
     assert "Next: runner run\n" in acknowledged.stdout
     assert (result["exit_reason"], result["gates"][0]["verdict"]) == ("all_passed", "pass")
+
+
+def test_work_that_was_rolled_back_after_its_review_is_judged_again(tmp_path: Path) -> None:
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        subprocess.run(["git", "init", "-q"], cwd=ours.path, check=True)
+        _result(ours)
+        (ours.path / "CLI-001.txt").write_text("spoilt\n", encoding="utf-8")
+        listed = json.loads(ours.run("--list", "--json", command="rollback").stdout)
+        last = listed["checkpoints"][-1]["name"]
+        rolled = ours.run("--to", last, "--yes", command="rollback")
+        before = _reviews(ours)
+        result = _result(ours)
+        after = _reviews(ours)
+    assert rolled.returncode == 0, rolled.stderr
+    assert (result["exit_reason"], after > before) == ("all_passed", True)
+
+
+def _reviews(ours: Project) -> int:
+    return sum("instruction=review" in str(r.messages[0]) for r in ours.model.requests)

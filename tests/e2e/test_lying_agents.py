@@ -123,3 +123,12 @@ def test_a_program_of_an_agent_can_not_write_state_journal_receipts_or_seals(
     assert "AT THE END" in said
     assert "FORGED" not in said
     assert result["exit_reason"] == "all_passed"
+
+
+def test_an_agent_that_fits_the_specification_to_its_work_ends_the_run(tmp_path: Path) -> None:
+    fitting = coding('{ name = "Bash", input = { command = "echo Anything will do. >> SPEC.md" } }')
+    with project(tmp_path, plan("true") + fitting + REVIEW_PASS) as ours:
+        result = _result(ours)
+        reviewed = [r for r in ours.model.requests if "instruction=review" in str(r.messages[0])]
+    assert (result["exit_reason"], result["exit_code"], reviewed) == ("blocked_runtime", 7, [])
+    assert "SPEC.md has changed" in result["message"]

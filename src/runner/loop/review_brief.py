@@ -229,7 +229,8 @@ def _patches(diff: PhaseDiff, files: tuple[ChangedFile, ...]) -> Iterator[str]:
     room = _PATCH_CHARACTERS
     for number, (file, patch) in enumerate(diff.patches(files)):
         if room <= 0:
-            yield f"Left out here: {plural(len(files) - number, 'more file')}; look there yourself."
+            left = plural(len(files) - number, "more file is", "more files are")
+            yield f"{left} left out here; look there yourself."
             return
         text = shortened(patch, min(room, _FILE_CHARACTERS))
         text = text or f"{_stat_line(file)}: binary or very large; look at it yourself"

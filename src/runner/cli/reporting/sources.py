@@ -13,7 +13,7 @@ from runner.autonomy.listing import Listing
 from runner.cli.control.plane import open_for_reading
 from runner.cli.placing import place_to_name, placed_view
 from runner.cli.redact import Redactor
-from runner.config.run_options import resolve_project
+from runner.config.project import resolve_project
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.errors import PrerequisiteError, RunnerError, StateError, UsageError

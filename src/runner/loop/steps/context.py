@@ -62,8 +62,8 @@ class StepContext:
         counts = assignment.instruction.is_iteration
         progressed = False
         while True:
-            await self._unless_edited()
             await self.sessions.ready(SESSION_RULES if counts else REVIEW_RULES)
+            await self._unless_edited()  # that may have waited for hours
             turn = await self.sessions.run(assignment, follower=follower)
             progressed = progressed or turn.progressed
             if turn.worked or self._has_word(assignment):
