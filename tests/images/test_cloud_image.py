@@ -151,6 +151,18 @@ def test_no_agent_is_in_an_image_that_is_published(told: dict[str, str]) -> None
     assert told["agents"] == "0"
 
 
+def test_no_block_of_the_image_holds_what_was_removed(image: Path) -> None:
+    search = [
+        "grep",
+        "--quiet",
+        "--text",
+        "--fixed-strings",
+        "(c) Anthropic PBC. All rights",
+        image,
+    ]
+    assert subprocess.run(search, check=False).returncode == 1
+
+
 @pytest.mark.parametrize("program", ["git", "curl", "sshd", "runner", "runner-fetch-agent"])
 def test_the_programs_are_there(told: dict[str, str], program: str) -> None:
     assert program in [path.rpartition("/")[2] for path in told["tools"].split()]
