@@ -13,7 +13,7 @@ from runner.autonomy.service import ControlPlane
 from runner.cli.guards import ReadOnlyReviews, ReadOnlyRun
 from runner.cli.judging import checkpoints_of, judges_of
 from runner.cli.presenter.output import Output
-from runner.cli.starting import start_parameters
+from runner.cli.starting import start_defaults, start_parameters
 from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review import ReviewVerdict
@@ -129,7 +129,12 @@ def parts_of_run(
     )
     plane = open_plane(project, options.posture)
     flow = SteppedFlow(
-        StepSettings(spec_id_of(project, claims), start_parameters(options), options.one_phase),
+        StepSettings(
+            spec_id_of(project, claims),
+            start_parameters(options),
+            options.one_phase,
+            start_defaults(plane.policy.standing),
+        ),
         plane=Plane(plane, sink, own=plane.program),
         claims=claims,
         judges=lambda session_id: judges_of(

@@ -234,7 +234,7 @@ MAX_CONSECUTIVE_ERRORS = Option[int | None](
     kinds.INTEGER,
     None,
     "How many steps in a row may fail before a person is needed (exit code 3).",
-    default_shown="the posture's; 3",
+    default_shown="3; 20 in the posture debug",
     check=_positive("Max consecutive errors"),
 )
 MAX_REVIEW_CYCLES = Option[int | None](

@@ -64,6 +64,10 @@ class Outcome:
     def succeeded(self) -> bool:
         return self.outcome == "success"
 
+    @property
+    def failed(self) -> bool:
+        return self.outcome == "failure"
+
     def report(self, step: Step) -> dict[str, Any]:
         """Return the report on `step`."""
         subject = {"task_id": step.task_id} if step.task_id else {"phase_id": step.phase_id}
