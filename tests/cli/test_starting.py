@@ -5,6 +5,7 @@ import pytest
 from runner.autonomy.params import StartParams, parse
 from runner.autonomy.postures import PROFILES
 from runner.cli.starting import SESSIONS_IN_STEP, start_defaults, start_parameters
+from runner.config.catalogue import MAX_COUNT, MAX_SESSION_MINUTES
 from runner.config.postures import Posture, Role, Standing
 from runner.config.run_options import RunOptions
 
@@ -38,6 +39,19 @@ def test_a_step_has_time_for_several_sessions(minutes: float, expected: int) -> 
 def test_the_control_plane_takes_the_parameters() -> None:
     options = RunOptions(gate_policy="manual", gates=False, one_phase=True, max_review_cycles=2)
     parse(StartParams, start_parameters(options))
+
+
+def test_the_control_plane_takes_the_greatest_values_that_the_options_take() -> None:
+    parse(
+        StartParams,
+        start_parameters(
+            RunOptions(
+                session_timeout_minutes=MAX_SESSION_MINUTES,
+                max_consecutive_errors=MAX_COUNT,
+                max_review_cycles=MAX_COUNT,
+            )
+        ),
+    )
 
 
 def test_a_run_in_a_terminal_begins_what_a_run_at_night_may_take_up() -> None:
