@@ -3,7 +3,10 @@
 import pytest
 
 from runner.autonomy.params import StartParams, parse
-from runner.cli.starting import SESSIONS_IN_STEP, start_parameters
+from runner.autonomy.postures import PROFILES
+from runner.cli.starting import SESSIONS_IN_STEP, start_defaults, start_parameters
+from runner.config.catalogue import MAX_COUNT, MAX_SESSION_MINUTES
+from runner.config.postures import Posture, Role, Standing
 from runner.config.run_options import RunOptions
 
 MINUTES = {"step_stale_minutes": 240, "step_proof_ttl_minutes": 240}
@@ -36,3 +39,30 @@ def test_a_step_has_time_for_several_sessions(minutes: float, expected: int) -> 
 def test_the_control_plane_takes_the_parameters() -> None:
     options = RunOptions(gate_policy="manual", gates=False, one_phase=True, max_review_cycles=2)
     parse(StartParams, start_parameters(options))
+
+
+def test_the_control_plane_takes_the_greatest_values_that_the_options_take() -> None:
+    parse(
+        StartParams,
+        start_parameters(
+            RunOptions(
+                session_timeout_minutes=MAX_SESSION_MINUTES,
+                max_consecutive_errors=MAX_COUNT,
+                max_review_cycles=MAX_COUNT,
+            )
+        ),
+    )
+
+
+def test_a_run_in_a_terminal_begins_what_a_run_at_night_may_take_up() -> None:
+    supervised = start_defaults(_standing(Posture.SUPERVISED))
+    at_night = PROFILES[Posture.UNATTENDED].defaults.limits
+    assert supervised == {"max_consecutive_errors": at_night.max_consecutive_errors}
+
+
+def test_in_debug_the_posture_bounds_errors() -> None:
+    assert start_defaults(_standing(Posture.DEBUG)) == {}
+
+
+def _standing(posture: Posture) -> Standing:
+    return Standing(posture, "command line", Role.MAINTAINER, "posture")

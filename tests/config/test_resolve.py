@@ -172,6 +172,8 @@ REFUSED: list[tuple[str, Any, str]] = [
         -0.5,
         "Max session cost must be a positive amount in US dollars, got -0.5",
     ),
+    ("session_timeout", 25_001.0, "Session timeout must be at most 25000 minutes, got 25001"),
+    ("max_review_cycles", 2_000_000, "Max review cycles must be at most 1000000, got 2000000"),
     ("session_timeout", 0.0, "Session timeout must be a positive number of minutes, got 0"),
     ("session_timeout", math.nan, "Session timeout must be a positive number of minutes, got nan"),
     ("model", " ", "Model must not be empty; give a name such as sonnet"),

@@ -83,3 +83,11 @@ def test_a_session_without_gates_is_not_driven_on_unattended(tmp_path: Path) -> 
         asked = len(ours.model.requests) - before
     assert (result["exit_code"], result["loop_signal"], asked) == (7, "blocked_runtime", 0)
     assert "gates_required must be true" in result["message"]
+
+
+def test_what_a_person_began_in_a_terminal_goes_on_unattended(tmp_path: Path) -> None:
+    with project(tmp_path, SCRIPT) as ours:
+        begun = _result(ours, "--posture", "supervised", "-n", "1")
+        result = _result(ours, "--one-phase")
+    assert (begun["exit_reason"], result["exit_reason"]) == ("max_iterations", "phase_complete")
+    assert result["session_id"] == begun["session_id"] is not None

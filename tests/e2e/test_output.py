@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.e2e.harness import PASS_BOUND, PLAN_TWO, Project, project
 
+from runner.cli.signals import ECHO_SECONDS
+
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
@@ -68,6 +70,7 @@ def test_a_second_ctrl_c_still_gives_the_result(tmp_path: Path) -> None:
     with project(tmp_path, PLAN_TWO + IN_A_TOOL) as ours:
         running = _in_tool(ours, "--output-format", "json")
         running.send_signal(signal.SIGINT)
+        time.sleep(ECHO_SECONDS + 0.05)
         running.send_signal(signal.SIGINT)
         out, _ = running.communicate(timeout=20)
         result = json.loads(out)

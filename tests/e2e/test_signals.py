@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.e2e.harness import PASS_BOUND, PLAN_TWO, Project, project
 
+from runner.cli.signals import ECHO_SECONDS
+
 if TYPE_CHECKING:
     import subprocess
 
@@ -73,6 +75,7 @@ def test_a_second_signal_ends_at_once_and_leaves_no_process(tmp_path: Path) -> N
     with project(tmp_path, PLAN_TWO + IN_A_TOOL) as ours:
         running = _in_session(ours)
         running.send_signal(signal.SIGINT)
+        time.sleep(ECHO_SECONDS + 0.05)
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=20)
         assert (running.returncode, ours.wait_until_gone(10)) == (130, [])

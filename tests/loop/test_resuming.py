@@ -129,6 +129,13 @@ async def test_after_an_interrupt_the_same_step_goes_on(tmp_path: Path) -> None:
     assert again.instructions() == ["coding D-001", "coding D-002", "review"]
 
 
+async def test_an_interrupt_is_no_failure_of_the_step(tmp_path: Path) -> None:
+    for _ in range(3):
+        await _stopped(tmp_path)
+    view = Bench(tmp_path).ask("session", "status", spec_id=SPEC_ID)
+    assert (view["status"], view["counters"]["consecutive_errors"]) == ("running", 0)
+
+
 async def test_an_agent_that_goes_on_is_told_that_somebody_was_there_before(
     tmp_path: Path,
 ) -> None:

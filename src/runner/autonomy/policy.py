@@ -82,7 +82,11 @@ class Policy:
 
     def check_session(self, state: SessionState) -> None:
         """Raise AUTHORIZATION with details.violations for a session that is too weak to go on."""
-        hint = f"Take it up in {_LAXER}, or end it there and start a new one."
+        hint = (
+            f"Take it up in {_LAXER} (`runner run --posture supervised`), or end it there and "
+            "start a new one (`AUTORUNNER_POSTURE=supervised runner session end --session-id "
+            f"{state.id}`, then `runner run`; what has passed stays passed)."
+        )
         self._require_strong(options_of(state), hint)
 
     def check_direct_change(self, action: str) -> None:

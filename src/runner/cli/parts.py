@@ -13,7 +13,7 @@ from runner.autonomy.service import ControlPlane
 from runner.cli.guards import ReadOnlyReviews, ReadOnlyRun
 from runner.cli.judging import checkpoints_of, judges_of
 from runner.cli.presenter.output import Output
-from runner.cli.starting import start_parameters
+from runner.cli.starting import start_defaults, start_parameters
 from runner.config.run_options import RunOptions
 from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
@@ -135,8 +135,9 @@ def parts_of_run(
             spec_id_of(project, claims),
             start_parameters(options),
             options.one_phase,
-            load_runner_file(project).verification.commands,
-            lambda: was_rolled_back(project),
+            common_verification=load_runner_file(project).verification.commands,
+            rolled_back=lambda: was_rolled_back(project),
+            defaults=start_defaults(plane.policy.standing),
         ),
         plane=Plane(plane, sink, own=plane.program),
         claims=claims,

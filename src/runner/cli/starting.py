@@ -3,10 +3,26 @@
 import math
 from typing import Any
 
+from runner.autonomy.models import Limits
+from runner.config.postures import Posture, Standing
 from runner.config.run_options import RunOptions
 
 SESSIONS_IN_STEP = 4
 """How many agent sessions a step has time for before its proof must be renewed."""
+
+
+def start_defaults(standing: Standing | None) -> dict[str, Any]:
+    """Return what `runner run` starts a session with, where the user does not say.
+
+    A run allows as many errors in a row with a person before it as without (CONTRACT §1), so that
+    a session begun in a terminal can be taken up at night. `debug` is lax on purpose.
+
+    Args:
+        standing: whose run it is; None for the program itself.
+    """
+    if standing is not None and standing.posture is Posture.DEBUG:
+        return {}
+    return {"max_consecutive_errors": Limits().max_consecutive_errors}
 
 
 def start_parameters(options: RunOptions) -> dict[str, Any]:

@@ -209,7 +209,7 @@ def _refuse(path: Path, problem: ErrorDetails) -> NoReturn:
     joint = " " if what.startswith("must") else ": "
     raise ConfigError(
         f"{path}: {place}{joint if place else ''}{what}{stop}",
-        hint="The README describes the file.",
+        hint="docs/configuration.md describes the file.",
     )
 
 

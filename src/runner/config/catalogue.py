@@ -8,6 +8,11 @@ from runner.config import kinds
 from runner.config.option import Option
 
 MIN_THINKING_TOKENS = 1024
+MAX_SESSION_MINUTES = 25_000
+"""A step has time for four agent sessions, and the control plane counts up to 100,000 minutes."""
+
+MAX_COUNT = 1_000_000
+"""The greatest limit of errors and reviews that the control plane takes."""
 
 
 def _amount(label: str) -> Callable[[float | None], str | None]:
@@ -44,16 +49,19 @@ def _retries(count: int) -> str | None:
 
 
 def _minutes(minutes: float) -> str | None:
-    if 0 < minutes < float("inf"):
-        return None
-    return f"Session timeout must be a positive number of minutes, got {minutes:g}"
+    if not 0 < minutes < float("inf"):
+        return f"Session timeout must be a positive number of minutes, got {minutes:g}"
+    if minutes > MAX_SESSION_MINUTES:
+        return f"Session timeout must be at most {MAX_SESSION_MINUTES} minutes, got {minutes:g}"
+    return None
 
 
 def _positive(label: str) -> Callable[[int | None], str | None]:
     def check(count: int | None) -> str | None:
-        if count is None or count > 0:
+        if count is None or 0 < count <= MAX_COUNT:
             return None
-        return f"{label} must be positive, got {count}"
+        bound = "positive" if count <= 0 else f"at most {MAX_COUNT}"
+        return f"{label} must be {bound}, got {count}"
 
     return check
 
@@ -234,7 +242,7 @@ MAX_CONSECUTIVE_ERRORS = Option[int | None](
     kinds.INTEGER,
     None,
     "How many steps in a row may fail before a person is needed (exit code 3).",
-    default_shown="the posture's; 3",
+    default_shown="3; 20 in the posture debug",
     check=_positive("Max consecutive errors"),
 )
 MAX_REVIEW_CYCLES = Option[int | None](

@@ -53,7 +53,7 @@ _STAMP = re.compile(
     ) )?
     (?: \s*\((?P<zone>[^()]{{1,60}})\)
       | \s*(?P<offset>(?:UTC|GMT|Z)(?:[+-]\d{{1,2}}(?::?\d{{2}})?)?\b|[+-]\d{{2}}:\d{{2}}\b)
-      | \s+(?P<name>[a-z]+/[a-z_+/0-9-]+)
+      | \s+(?P<name>[a-z]+/[a-z_+/0-9-]+ | (?-i:[A-Z]{{2,5}})\b)
     )?
     """,
     re.IGNORECASE | re.VERBOSE,

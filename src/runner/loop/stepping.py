@@ -43,7 +43,7 @@ from runner.loop.steps import EXECUTORS
 from runner.loop.steps.context import Judges, StepContext
 from runner.loop.steps.implement import announce
 from runner.loop.steps.step import Outcome, Step
-from runner.loop.termination import SESSION_RULES, Ending, RunEndedError
+from runner.loop.termination import SESSION_RULES, Ending, RunEndedError, interrupted
 from runner.loop.unheeded import unheeded
 from runner.loop.unjudged import still_holds, was_judged
 from runner.marker import Instruction
@@ -62,7 +62,8 @@ class StepSettings:
 
     Attributes:
         spec_id: the workspace's spec.
-        start: the parameters of `session start`, for a session that is new.
+        start: the parameters of `session start` that the user chose, for a session that is new.
+        defaults: further ones; a session that is there already may differ from them.
         one_phase: whether to end where a phase does.
         common_verification: commands that close every phase.
         rolled_back: returns whether the tree was rolled back since the last session.
@@ -73,6 +74,12 @@ class StepSettings:
     one_phase: bool = False
     common_verification: Sequence[str] = ()
     rolled_back: Callable[[], bool] = lambda: False
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def beginning(self) -> dict[str, Any]:
+        """All parameters of `session start`."""
+        return {**self.defaults, **self.start}
 
 
 class SteppedFlow:
@@ -159,7 +166,7 @@ class SteppedFlow:
                 return ending
         if await self._edits.spec_changed():
             return CHANGED_SPEC
-        opened = await open_session(self._plane, self._settings.spec_id, self._settings.start)
+        opened = await open_session(self._plane, self._settings.spec_id, self._settings.beginning)
         if (warning := unheeded(self._settings.start, opened.view)) is not None:
             self._sink(warning)
         return await self._drive(sessions, opened)
@@ -190,7 +197,7 @@ class SteppedFlow:
         """Have the spec planned, where no deliverable is there."""
         while (file := self._claims.load()) is None or not file.deliverables:
             # A run that will not be allowed to use its plan should not pay for one.
-            await require_startable(self._plane, self._settings.spec_id, self._settings.start)
+            await require_startable(self._plane, self._settings.spec_id, self._settings.beginning)
             digest = await anyio.to_thread.run_sync(self._spec_text.digest)
             await sessions.ready(SESSION_RULES)
             turn = await sessions.run(
@@ -255,8 +262,7 @@ class SteppedFlow:
                 return phase_ending(str(self._phase_id))
             await self._enter(step)
             try:
-                outcome = await EXECUTORS[step.type](step, context)
-                answer = await self._report(step, outcome, context)
+                answer = await self._execute(step, context)
             except PlaneRefusedError as refusal:
                 answer = await self._after_refusal(refusal, context)
             except PlanEditedError:
@@ -273,6 +279,15 @@ class SteppedFlow:
         """Have the control plane look at the plan, which it does before it issues a step."""
         await self._edits.begin()
         return await renew(self._plane, session_id, "the plan was edited")
+
+    async def _execute(self, step: Step, context: StepContext) -> dict[str, Any]:
+        """Execute the step and report it, unless somebody stopped what would have done it."""
+        outcome = await EXECUTORS[step.type](step, context)
+        ending = interrupted(context.sessions.situation)
+        if outcome.failed and ending is not None:
+            # No fault of the agent's: it neither counts as an error nor takes the step away.
+            raise RunEndedError(ending)
+        return await self._report(step, outcome, context)
 
     def _goes_on(self, answer: Mapping[str, Any]) -> bool:
         """Whether a rest is resolved here: `run` is itself the supervisor of seed 003."""

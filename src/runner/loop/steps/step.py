@@ -64,6 +64,10 @@ class Outcome:
     def succeeded(self) -> bool:
         return self.outcome == "success"
 
+    @property
+    def failed(self) -> bool:
+        return self.outcome == "failure"
+
     def report(self, step: Step, touched: Sequence[str] = ()) -> dict[str, Any]:
         """Return the report on `step`.
 
