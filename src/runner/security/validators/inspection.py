@@ -106,13 +106,14 @@ def _rsync(call: Call) -> None:
 
 def _refuse_whole_folder(call: Call) -> None:
     """`rsync -a x/ .` brings what is in x, a .git included, into the project's own folder."""
-    *sources, target = call.parsed.operands or (None,)
+    if not call.parsed.operands:
+        return
+    *sources, target = call.parsed.operands
     paths = call.context.paths
-    if target is None or paths.absolute(target.text or "", call.cwd) != paths.project:
+    if paths.absolute(target.text or "", call.cwd) != paths.project:
         return
     for word in sources:
-        forms = (word.choices if word is not None else None) or ("",)
-        if any(text.endswith(("/", ".")) or not text for text in forms):
+        if any(text.endswith(("/", ".")) or not text for text in word.choices or ("",)):
             raise call.refuse(
                 "copying a whole folder over the project could replace protected files. Name what "
                 "is copied."
