@@ -152,14 +152,8 @@ def test_no_agent_is_in_an_image_that_is_published(told: dict[str, str]) -> None
 
 
 def test_no_block_of_the_image_holds_what_was_removed(image: Path) -> None:
-    search = [
-        "grep",
-        "--quiet",
-        "--text",
-        "--fixed-strings",
-        "(c) Anthropic PBC. All rights",
-        image,
-    ]
+    mark = "(c) Anthropic PBC. All rights"
+    search = ("grep", "--quiet", "--text", "--fixed-strings", mark, str(image))
     assert subprocess.run(search, check=False).returncode == 1
 
 
