@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.agent.process import bundled_agent
-from runner.errors import AgentStartError
+from runner.errors import PrerequisiteError
 
 
 def _program(path: Path) -> Path:
@@ -32,5 +32,5 @@ def test_a_binary_on_path_serves_where_the_wheel_has_none(
 def test_a_missing_binary_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AgentStartError, match="pip install"):
+    with pytest.raises(PrerequisiteError, match="on the PATH"):
         bundled_agent()

@@ -17,7 +17,7 @@ from pathlib import Path
 import anyio
 
 from runner.agent import guard
-from runner.errors import AgentStartError
+from runner.errors import PrerequisiteError
 
 _PREFIX = "runner-agent-"
 _POLL_SECONDS = 0.01
@@ -29,7 +29,7 @@ def bundled_agent() -> Path:
     """Return the agent binary: the SDK wheel's own, else `claude` on PATH.
 
     Raises:
-        AgentStartError: there is none.
+        PrerequisiteError: there is none.
     """
     # Found without importing the SDK, which costs a second of CPU.
     for entry in sys.path:
@@ -38,10 +38,11 @@ def bundled_agent() -> Path:
             return candidate.resolve()
     found = shutil.which("claude")
     if found is None:
-        raise AgentStartError(
+        raise PrerequisiteError(
             "The Claude Code binary was not found.",
-            hint="Install the claude-agent-sdk wheel for this platform: "
-            "pip install --force-reinstall claude-agent-sdk",
+            hint="Put `claude` on the PATH; or, beside a runner from a wheel, "
+            "`pip install --force-reinstall claude-agent-sdk`; in a published image, "
+            "`runner-fetch-agent`.",
         )
     return Path(found).resolve()
 

@@ -87,10 +87,10 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
     What goes wrong once the run has begun is its result, with exit reason ERROR.
 
     Raises:
-        AgentStartError: there is no agent binary.
+        PrerequisiteError: there is no agent binary, another run is at work in the project, or no
+            sandbox works here.
         ConfigError: agent.json or an instruction override is wrong.
         StateCorruptError: status.json is damaged.
-        PrerequisiteError: another run is at work in the project, or no sandbox works here.
         StateWriteError: the project can't be written.
     """
     agent = bundled_agent()
