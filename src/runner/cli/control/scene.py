@@ -94,28 +94,6 @@ def span(seconds: float) -> str:
     return format_duration(seconds)
 
 
-def place_of(workspace: str | None) -> str:
-    """Return what must follow a command so that it means the workspace that was named."""
-    return f" --workspace {shlex.quote(workspace)}" if workspace else ""
-
-
-def placed(view: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Return a view whose recommended commands mean the workspace of `place` (ADR 0112)."""
-    actions = view.get("recommended_actions")
-    if not place or not actions:
-        return dict(view)
-    return {**view, "recommended_actions": [_placed_action(action, place) for action in actions]}
-
-
-def _placed_action(action: Mapping[str, Any], place: str) -> dict[str, Any]:
-    command = action.get("command")
-    if not command:
-        return dict(action)
-    if command.split()[:2] == ["runner", "run"]:  # which has another name for it
-        place = place.replace(" --workspace ", " --project-dir ", 1)
-    return {**action, "command": command + place}
-
-
 def screen_width() -> int:
     """Return how wide lines may be: the terminal's width within reason, 80 in a pipe."""
     if not Output(sys.stdout).is_terminal():
