@@ -137,6 +137,38 @@ def test_a_changed_or_lost_line_breaks_the_chain(data: st.DataObject) -> None:
         assert journal.first_break() is not None
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
+def test_the_pages_of_a_journal_are_chained(tmp_path: Path, limit: int) -> None:
+    journal = Journal(tmp_path / "j")
+    journal.append([_entry(n, "content") for n in range(1, 7)])
+    page = journal.page(limit)
+    while page.next_end is not None:
+        assert page.is_chained
+        page = journal.page(limit, page.next_end)
+    assert page.is_chained
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        lambda lines: [lines[0], lines[1].replace(b"content", b"CONTENT"), *lines[2:]],
+        lambda lines: lines[1:],
+        lambda lines: [*lines[:3], *lines[4:]],
+        lambda lines: [*lines, lines[-1]],
+        lambda lines: [*lines[:2], b"rubbish\n", *lines[2:]],
+        lambda lines: [*lines[:2], b"{}\n", *lines[2:]],
+    ],
+    ids=["edited", "first lost", "one lost", "one twice", "rubbish", "empty"],
+)
+def test_a_page_shows_that_it_was_changed(
+    tmp_path: Path, lines: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    path = tmp_path / "j"
+    Journal(path).append([_entry(n, "content") for n in range(1, 7)])
+    path.write_bytes(b"".join(lines(path.read_bytes().splitlines(keepends=True))))
+    assert not Journal(path).page(10).is_chained
+
+
 @pytest.mark.parametrize("size", [10, 16 * 1024, 40 * 1024])
 def test_lines_longer_than_a_block_are_read_whole(tmp_path: Path, size: int) -> None:
     journal = Journal(tmp_path / "j")

@@ -93,3 +93,8 @@ def _check(client: Client, envelope: dict[str, Any], before: dict[str, bytes]) -
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
 def test_numbers_beyond_all_bounds_are_refused(client: Client, number: int) -> None:
     assert client.refused("session", "start", max_tasks_per_session=number) == "VALIDATION_ERROR"
+
+
+def test_half_a_character_is_called_by_its_name(client: Client) -> None:
+    envelope = client.call("session", "status", session_id="\udcff")
+    assert envelope["error"] == "The input holds text that is not valid Unicode."

@@ -270,6 +270,15 @@ def test_a_dependency_on_a_later_phase_is_a_deadlock_not_a_detour() -> None:
     assert caller.data["details"]["waiting"] == {"A": ["B"]}
 
 
+def test_a_deadlock_of_very_many_is_told_by_its_first_and_their_number() -> None:
+    names = [f"A-{number}" for number in range(300)]
+    circle = {name: [after] for name, after in zip(names, [*names[1:], names[0]], strict=True)}
+    caller = Caller(make_spec({"p1": names}, depends=circle))
+    caller.next()
+    details = caller.data["details"]
+    assert (len(details["waiting"]), details["waiting_count"]) == (50, 300)
+
+
 def test_an_empty_spec_never_completes() -> None:
     caller = Caller(make_spec({"p1": []}))
     caller.next()

@@ -60,6 +60,8 @@ def test_no_field_of_a_result_can_be_left_out(verifying: Client, field: str) -> 
         {"step_id": None},
         {"issued_at": "2026-03-01T12:00:00"},
         {"issued_at": "yesterday"},
+        {"issued_at": "1772366400"},
+        {"issued_at": "1772366400.5"},
         {"results": None},
         {"results": {}},
         {"signature": "x"},

@@ -102,6 +102,9 @@ def test_a_replaced_index_says_what_to_do(working: Client, damage: Damage) -> No
     _replace(index, damage)
     envelope = working.call("session", "start")
     assert "Remove it" in envelope["data"]["remediation"]
+    repair, look = envelope["data"]["recommended_actions"]
+    assert repair["action"] == "repair"
+    assert working.call(*look["command"].split()[1:])["success"]
 
 
 def test_an_index_that_names_no_session_is_damaged(working: Client) -> None:

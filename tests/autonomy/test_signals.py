@@ -43,6 +43,14 @@ def test_only_phase_complete_lets_a_supervisor_go_on() -> None:
     assert going_on == [PauseReason.PHASE_COMPLETE]
 
 
+@pytest.mark.parametrize("reason", PauseReason)
+def test_no_command_is_recommended_twice(reason: PauseReason) -> None:
+    facts = FACTS | {"status": SessionStatus.PAUSED, "pause_reason": reason}
+    actions = error_actions(ErrorCode.INVALID_STATE_TRANSITION, facts)
+    commands = [action["command"] for action in actions if "command" in action]
+    assert len(commands) == len(set(commands))
+
+
 def test_there_is_no_signal_while_work_goes_on() -> None:
     assert loop_signal(SessionStatus.RUNNING) is None
 
@@ -125,7 +133,7 @@ def test_a_command_that_lacks_a_value_is_left_out() -> None:
 
 
 def test_a_reset_always_names_its_session() -> None:
-    actions = error_actions(ErrorCode.SESSION_UNRECOVERABLE, {})
+    actions = error_actions(ErrorCode.GATE_INTEGRITY_CHECKSUM, {})
     assert "command" not in actions[-1]
 
 

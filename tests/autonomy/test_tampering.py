@@ -370,6 +370,15 @@ def test_a_changed_entry_in_the_middle_is_noticed_at_the_next_resume(working: Cl
     assert "Journal damaged" in [event["title"] for event in working.journal()]
 
 
+def test_who_reads_a_changed_journal_is_told(working: Client) -> None:
+    working.next(working.report(working.ok("step", "replay")["next_step"]))
+    assert "warnings" not in working.call("session", "events")["meta"]
+    text = working.journal_file.read_text(encoding="utf-8")
+    working.journal_file.write_text(text.replace("strict", "lenient"), encoding="utf-8")
+    (warning,) = working.call("session", "events")["meta"]["warnings"]
+    assert "journal" in warning
+
+
 def test_a_journal_that_became_a_link_is_not_written_through(
     working: Client, tmp_path: Path
 ) -> None:

@@ -47,6 +47,23 @@ def _refusal(surface: Surface, tool: str = "task", **arguments: Any) -> dict[str
     return caught.value.details
 
 
+def test_what_is_recommended_means_the_workspace_that_was_named(client: Client) -> None:
+    named = Surface(client.plane, client.workspace, is_named=True)
+    client.start()
+    paused = named.answer(named.resolve("task", {"action": "session", "command": "pause"}))
+    command = paused["data"]["recommended_actions"][0]["command"]
+    assert command == (
+        f"runner session resume --session-id {client.session_id} --workspace {client.workspace}"
+    )
+
+
+def test_what_is_recommended_names_no_workspace_unasked(client: Client, ask: Ask) -> None:
+    client.start()
+    paused = ask(action="session", command="pause")
+    command = paused["data"]["recommended_actions"][0]["command"]
+    assert command == f"runner session resume --session-id {client.session_id}"
+
+
 @pytest.mark.parametrize("name", [name for _, name in LEGACY])
 def test_a_former_name_means_the_same_command(surface: Surface, name: str) -> None:
     route = LEGACY["task", name]

@@ -24,6 +24,7 @@ INITIALIZE = {
         "clientInfo": {"name": "test", "version": "1"},
     },
 }
+_DEEP = b"[" * 9000 + b"]" * 9000
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
@@ -124,6 +125,11 @@ def test_a_line_without_an_end_is_a_message_too(workspace: Path) -> None:
         (b"{", -32700, None),
         (b"\xff\xfe", -32700, None),
         (b"[" * 100_000, -32700, None),
+        (_tools_call(6, b'{"name": "task", "arguments": ' + b"[" * 9000), -32700, 6),
+        (_tools_call(7, b'{"n": %s}' % (b"9" * 5000)), -32600, 7),
+        (_tools_call(8, b'{"name": "task", "name": "journal"}'), -32600, 8),
+        (b'{"params": {"id": 1, "deep": %s}, "id": "\\u00e9"}' % _DEEP, -32700, "\u00e9"),
+        (b'{"params": {"id": 1, "deep": %s}, "id": "\\ud800"}' % _DEEP, -32700, None),
         (b"[]", -32600, None),
         (b"7", -32600, None),
         (b'{"jsonrpc": "1.0", "id": 5, "method": "ping"}', -32600, 5),

@@ -2,15 +2,35 @@
 
 import hashlib
 import json
+import re
+from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from runner.autonomy.enums import StepOutcome, StepType
 
 Sha256Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 StepId = Annotated[str, Field(pattern=r"^step_[0-9A-HJKMNP-TV-Z]{26}$")]
 ShortText = Annotated[str, Field(max_length=256)]
+
+
+def _written_as_a_date(value: object) -> object:
+    """Refuse seconds since 1970, which the parser takes for a time in UTC, also in a string."""
+    if isinstance(value, datetime) or re.match(r"\d{4}-\d\d-\d\d", str(value)):
+        return value
+    raise ValueError("a time in ISO 8601 with its zone is needed")
+
+
+# Not strict, since the parser no longer sees JSON behind a validator; that one lets no number in.
+IsoTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_written_as_a_date)]
 
 
 class Input(BaseModel):
@@ -31,7 +51,7 @@ class Receipt(Input):
     """Proof that the commands of an `execute_verification` step were run."""
 
     step_id: StepId
-    issued_at: AwareDatetime
+    issued_at: IsoTime
     results: Annotated[tuple[CommandResult, ...], Field(max_length=1000)]
 
 

@@ -23,6 +23,9 @@ from runner.autonomy.views import failed_view, session_view, staleness, summary_
 from runner.errors import StateError
 
 _MAX_OFFSET = 2**62
+_BROKEN = (
+    "Entries on this page of the journal of {session_id} were changed, lost or added from outside."
+)
 
 
 class _Row(NamedTuple):
@@ -124,7 +127,8 @@ class Listing:
             cursor = encode_cursor("journal", [session_id, page.next_end])
         events = [_event(entry) for entry in page.entries]
         data = {"session_id": session_id, "events": events}
-        return Answer(data, pagination=pagination(cursor, params.limit))
+        warnings = () if page.is_chained else (_BROKEN.format(session_id=session_id),)
+        return Answer(data, warnings, pagination=pagination(cursor, params.limit))
 
     def add(self, params: JournalAddParams) -> Answer:
         """Add a note to a session's journal."""

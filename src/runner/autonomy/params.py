@@ -207,6 +207,12 @@ def parse(model: type[P], values: Mapping[str, Any]) -> P:
         return model.model_validate_json(json.dumps(values))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        if first["type"] == "json_invalid":  # what was encoded here can only be half a character
+            raise RefusedError(
+                ErrorCode.VALIDATION_ERROR,
+                "The input holds text that is not valid Unicode.",
+                details={"field": "", "problem": "unicode"},
+            ) from error
         place = ".".join(str(part) for part in first["loc"])
         raise RefusedError(
             _code_of(first["loc"]),

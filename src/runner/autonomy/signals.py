@@ -68,6 +68,8 @@ _GIVE_UP = Action(
 _REVIEW_AGAIN = Action(
     "review", "Show the gate step; have its phase reviewed again, and report what comes.", _REPLAY
 )
+_REPAIR = Action("repair", "Do what the remediation says.")
+_LIST = Action("list", "See which sessions there are.", "runner session list")
 _CORRECT = Action("correct", "Correct the request and send it again.")
 _RETRY = Action("retry", "Send the same request again in a moment.")
 
@@ -190,9 +192,7 @@ ERROR_ROWS: Mapping[ErrorCode, Row] = {
     ErrorCode.HEARTBEAT_STALE: Row(_ATTENTION, (_GO_ON,)),
     ErrorCode.VALIDATION_ERROR: Row(None, (_CORRECT,)),
     ErrorCode.SPEC_NOT_FOUND: Row(None, (_PLAN, _RESTORE)),
-    ErrorCode.SESSION_NOT_FOUND: Row(
-        None, (Action("list", "See which sessions there are.", "runner session list"),)
-    ),
+    ErrorCode.SESSION_NOT_FOUND: Row(None, (_LIST,)),
     ErrorCode.FEATURE_DISABLED: Row(_BLOCKED, (_SHOW_POLICY,)),
     ErrorCode.AUTHORIZATION: Row(_BLOCKED, (_SHOW_POLICY,)),
     ErrorCode.VERIFICATION_RECEIPT_REQUIRED: Row(None, (_SHOW_STEP,)),
@@ -223,6 +223,9 @@ TABLE: Mapping[type[StrEnum], Mapping[Any, Row]] = {
 
 _DECIDED_BY_STATE = frozenset({ErrorCode.SPEC_SESSION_EXISTS, ErrorCode.INVALID_STATE_TRANSITION})
 """What to do about these depends on the state of the session that the refusal names."""
+
+_BESIDE_SESSIONS = Row(_FAILED, (_REPAIR, _LIST))
+"""What can't be read is the index, a key or a folder: no command about a session gets past it."""
 
 _BLOCKING_WHEN_REPEATED = frozenset({ErrorCode.INVALID_GATE_EVIDENCE})
 
@@ -263,10 +266,15 @@ def error_actions(code: ErrorCode, facts: Mapping[str, Any]) -> list[dict[str, A
     """Return what can be done about a refusal; `facts` are its details."""
     if code is ErrorCode.SPEC_SESSION_EXISTS and facts.get("failure_reason"):
         code = ErrorCode.SESSION_UNRECOVERABLE  # what stands in the way can't go on
-    actions = ERROR_ROWS[code].actions
+    row = ERROR_ROWS[code]
+    if code is ErrorCode.SESSION_UNRECOVERABLE and not facts.get("session_id"):
+        row = _BESIDE_SESSIONS
+    actions = row.actions
     if code in _DECIDED_BY_STATE and facts.get("status") is not None:
         named = (facts.get("pause_reason"), facts.get("failure_reason"))
-        actions = tuple(dict.fromkeys((*actions, *_actions_of_state(facts["status"], *named))))
+        known = {action.command for action in actions}
+        further = _actions_of_state(facts["status"], *named)
+        actions = (*actions, *(a for a in further if a.command is None or a.command not in known))
     return [_render(action, facts) for action in actions]
 
 

@@ -33,10 +33,10 @@ def mcp(*, workspace: Workspace = None) -> None:
     """Serve the control plane until the client is gone."""
     from runner.server.main import run_server  # noqa: PLC0415 - the library costs a second
 
-    named = workspace or Path(os.environ.get("AUTORUNNER_WORKSPACE") or ".")
-    folder = named.expanduser().resolve()
+    named = workspace or os.environ.get("AUTORUNNER_WORKSPACE")
+    folder = Path(named or ".").expanduser().resolve()
     if not folder.is_dir():
         raise PrerequisiteError(
             f"{folder} is not a folder.", hint="Name the project's folder: --workspace PATH."
         )
-    raise typer.Exit(run_server(folder))
+    raise typer.Exit(run_server(folder, is_named=bool(named)))

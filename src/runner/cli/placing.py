@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.cli.control.scene import place_of
+from runner.autonomy.placing import place_of
 from runner.loop.events import RunEnded, RunEvent
 
 _GROUPS = ("session", "step", "review", "task", "journal", "capabilities")

@@ -21,8 +21,12 @@ from runner.server.wire import take_standard_streams
 _LAST_WORK_SECONDS = 5.0
 
 
-def run_server(workspace: Path) -> int:
+def run_server(workspace: Path, *, is_named: bool = False) -> int:
     """Serve a workspace on standard input and output; return the exit code.
+
+    Args:
+        workspace: the project's folder.
+        is_named: it was named, and is not just the current folder; see `Surface`.
 
     Raises:
         PrerequisiteError: standard input or output is closed.
@@ -43,7 +47,8 @@ def run_server(workspace: Path) -> int:
         exporting(os.environ, logging.getLogger(__name__).warning),
         closing(AgentReviewer(plane, workspace)) as reviewer,
     ):
-        code = anyio.run(serve, plane, Surface(plane, workspace, reviewer), ends)
+        surface = Surface(plane, workspace, reviewer, is_named=is_named)
+        code = anyio.run(serve, plane, surface, ends)
     _bound_the_end(code)
     return code
 

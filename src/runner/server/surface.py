@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.envelope import Envelope, failure
 from runner.autonomy.inputs import Input
+from runner.autonomy.placing import place_of, placed
 from runner.autonomy.service import ControlPlane, new_ulid
 from runner.autonomy.session_config import (
     REMOVAL_TARGET,
@@ -57,14 +58,22 @@ class Surface:
         workspace: the folder that the server serves.
         reviewer: makes the reviews that are asked for without a verdict; None leaves them to
             the control plane, which refuses them.
+        is_named: the workspace was named to the server, and need not be where its client
+            pastes a recommended command: then the commands name it, too.
     """
 
     def __init__(
-        self, plane: ControlPlane, workspace: Path, reviewer: Reviewer | None = None
+        self,
+        plane: ControlPlane,
+        workspace: Path,
+        reviewer: Reviewer | None = None,
+        *,
+        is_named: bool = False,
     ) -> None:
         self._plane = plane
         self._workspace = workspace
         self._reviewer = reviewer
+        self._place = place_of(str(workspace) if is_named else None)
         self._config = SessionConfig(plane)
 
     @cached_property
@@ -111,6 +120,7 @@ class Surface:
             envelope = failure(error, request_id=new_ulid("req"))
         except Exception:  # noqa: BLE001 - the boundary: a bug must not end the server
             envelope = _bug(request)
+        envelope["data"] = placed(envelope["data"], self._place)
         if request.deprecated is not None:
             _LOG.warning("%(action)s is deprecated; use %(replacement)s", request.deprecated)
             envelope["meta"]["deprecated"] = dict(request.deprecated)

@@ -6,7 +6,9 @@ every line, bounds their length, and lets calls under way be answered before it 
 """
 
 import json
+import math
 import os
+import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import CancelledError
@@ -29,9 +31,15 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
+from runner.autonomy.plain_json import DuplicateKeyError, no_key_twice
+
 MAX_LINE = 32 * 1024 * 1024
 _CHUNK = 64 * 1024
 _DRAIN_SECONDS = 10.0
+_LONGEST_INT = 20
+_STRING = rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
+_TOKENS = re.compile(_STRING + rb"|[\[\]{}]")
+_ID = re.compile(rb"\s*:\s*((?:-?(?:0|[1-9]\d{0,17})(?![\d.eE]))|" + _STRING + rb")")
 _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -95,14 +103,15 @@ class _Wire:
             await self._refuse(None, INVALID_REQUEST, text)
             return
         try:
+            found = json.loads(line, object_pairs_hook=no_key_twice)
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValueError:
+        except (ValueError, RecursionError):
             await self._refuse(*_explain(line))
             return
         if isinstance(message, JSONRPCRequest):
             self._waiting.add(message.id)
         elif isinstance(message, JSONRPCNotification):
-            if "id" in json.loads(line):  # a request whose id is none, and so lost on the way
+            if "id" in found:  # a request whose id is none, and so lost on the way
                 await self._refuse(*_explain(line))
                 return
             self._forget_cancelled(message)
@@ -199,14 +208,37 @@ def _line(message: JSONRPCMessage) -> bytes:
 def _explain(line: bytes) -> tuple[int | str | None, int, str]:
     """Return which request a broken line was, as far as it can be told, and what is wrong."""
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = json.loads(line, parse_int=_short_int, object_pairs_hook=no_key_twice)
+    except DuplicateKeyError as error:
+        return _outer_id(line), INVALID_REQUEST, f"The line is no message: {error}."
+    except RecursionError:
+        return _outer_id(line), PARSE_ERROR, "The line is nested too deep."
+    except ValueError:
         return None, PARSE_ERROR, "The line is not JSON."
     request_id = found.get("id") if isinstance(found, dict) else None
     is_id = isinstance(request_id, int | str) and not isinstance(request_id, bool)
     if not is_id or not _is_encodable(str(request_id)):
         request_id = None
     return request_id, INVALID_REQUEST, "The line is no JSON-RPC message in valid Unicode."
+
+
+def _short_int(digits: str) -> int | float:
+    """Read a number whatever its length: the interpreter refuses thousands of digits."""
+    return int(digits) if len(digits) < _LONGEST_INT else math.inf
+
+
+def _outer_id(line: bytes) -> int | str | None:
+    """Return the id of a message that a parser refuses: its sender waits for an answer."""
+    depth = 0
+    for token in _TOKENS.finditer(line):
+        if token[0] in (b"{", b"["):
+            depth += 1
+        elif token[0] in (b"}", b"]"):
+            depth -= 1
+        elif depth == 1 and token[0] == b'"id"' and (value := _ID.match(line, token.end())):
+            request_id = json.loads(value[1].decode("utf-8", "replace"))
+            return request_id if _is_encodable(str(request_id)) else None
+    return None
 
 
 def _is_encodable(text: str) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from tests.cli.control.kit import Cli
 
-from runner.cli.control import scene as scene_module
+from runner.autonomy.placing import place_of
 from runner.cli.control.scene import Scene, screen_width, span
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -65,7 +65,7 @@ def test_a_command_is_broken_so_that_a_shell_understands_it() -> None:
 
 
 def test_a_command_quotes_what_a_shell_would_take_apart() -> None:
-    scene = Scene({}, NOW, place=scene_module.place_of("/my projects/app"))
+    scene = Scene({}, NOW, place=place_of("/my projects/app"))
     assert scene.command("step", "next") == "runner step next --workspace '/my projects/app'"
 
 

@@ -63,6 +63,14 @@ def test_report_leaves_the_next_step_to_next(cli: Cli) -> None:
     assert cli.next()["task_id"] == "A-002"
 
 
+def test_a_report_that_says_two_things_is_refused(cli: Cli) -> None:
+    cli.start()
+    report = json.dumps(cli.report(cli.next()))
+    twice = report.replace('"outcome"', '"outcome": "failure", "outcome"')
+    _, envelope = cli.envelope("step", "report", "--result", twice)
+    assert envelope["error"] == "--result is not JSON: a key stands twice in one object."
+
+
 def test_replay_gives_the_last_answer_unchanged(cli: Cli) -> None:
     cli.start()
     issued = cli.ok("step", "next")

@@ -7,6 +7,8 @@ from runner.autonomy.models import PhaseGate, PhaseTiming, SessionState
 from runner.autonomy.spec.structure import SpecPhase
 from runner.wording import plural
 
+_SHOWN = 50  # an answer is read by a model, and a spec may have ten thousand deliverables
+
 
 def survey(turn: Turn) -> Turn | Stop:
     """Before rule 9: look at what is done and what is left, once for all that follow."""
@@ -48,11 +50,17 @@ def something_is_runnable(turn: Turn) -> Turn | Stop:
     phase_id = turn.state.active_phase_id or ""
     if phase_id not in progress.pending or progress.next_task(phase_id) is not None:
         return turn
-    waiting = {task.id: list(progress.waits_for(task)) for task in progress.pending[phase_id]}
+    pending = progress.pending[phase_id]
     return Pause(
         PauseReason.BLOCKED,
         f"Every deliverable left in {phase_id} waits for one that is not completed.",
-        {"waiting": waiting, "blocked_task_ids": [task.id for task in progress.blocked]},
+        {
+            "waiting": {
+                task.id: list(progress.waits_for(task))[:_SHOWN] for task in pending[:_SHOWN]
+            },
+            "waiting_count": len(pending),
+            "blocked_task_ids": [task.id for task in progress.blocked],
+        },
     )
 
 

@@ -35,10 +35,14 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Entries, newest first; `next_end` is where the page before this one ends, None if none."""
+    """Entries, newest first; `next_end` is where the page before this one ends, None if none.
+
+    `is_chained` says whether each of its lines fits the one before it, as far as the page shows.
+    """
 
     entries: tuple[dict[str, Any], ...]
     next_end: int | None
+    is_chained: bool = True
 
 
 class Journal:
@@ -250,5 +254,20 @@ def _page(file: int, limit: int, end: int) -> Page:
         start += len(lines.pop(0))  # its beginning lies in the block before
     chosen = lines[-limit:]
     begin = end - sum(map(len, chosen))
-    entries = tuple(entry for line in reversed(chosen) if (entry := _parse(line)) is not None)
-    return Page(entries, begin if begin > 0 else None)
+    parsed = [_parse(line) for line in chosen]
+    entries = tuple(entry for entry in reversed(parsed) if entry is not None)
+    before = (0, GENESIS) if begin == 0 else None
+    return Page(entries, begin if begin > 0 else None, _is_chained(chosen, parsed, before))
+
+
+def _is_chained(
+    lines: Sequence[bytes], entries: Sequence[dict[str, Any] | None], before: tuple[int, str] | None
+) -> bool:
+    """Say whether lines follow each other, the first of them number and hash of what is before."""
+    for line, entry in zip(lines, entries, strict=True):
+        if entry is None or not isinstance(seq := entry.get("seq"), int):
+            return False
+        if before is not None and (seq - 1, entry.get("prev")) != before:
+            return False
+        before = (seq, _hash(line))
+    return True

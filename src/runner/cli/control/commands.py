@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from runner.autonomy.placing import place_of, placed
 from runner.cli.control.parameters import DocumentError, Parameter, read_values
-from runner.cli.control.scene import Lines, Scene, place_of, placed, screen_width, utc_now
+from runner.cli.control.scene import Lines, Scene, screen_width, utc_now
 from runner.cli.control.trouble import refusal_lines, warning_lines
 from runner.cli.control.usage import ControlTyperCommand, ControlTyperGroup, refused
 from runner.cli.exit_codes import FAILURE, USAGE

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.autonomy.plain_json import DuplicateKeyError, no_key_twice
 from runner.config.option import ENVIRONMENT_PREFIX
 
 MAX_DOCUMENT = 4 * 1024 * 1024
@@ -48,9 +49,10 @@ def document(given: str, parameter: "Parameter") -> Any:
     """
     content = _content(given, parameter)
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=no_key_twice)
     except (ValueError, RecursionError) as error:
-        what = str(error) if isinstance(error, json.JSONDecodeError) else "it can't be decoded"
+        is_told = isinstance(error, json.JSONDecodeError | DuplicateKeyError)
+        what = str(error) if is_told else "it can't be decoded"
         raise DocumentError(f"--{parameter.option} is not JSON: {what}.") from error
 
 

@@ -4,11 +4,12 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from runner.autonomy.placing import placed_command
 from runner.cli.columns import columns, labelled, wrap
 from runner.cli.durations import format_duration
 from runner.cli.presenter.output import Output
@@ -41,7 +42,7 @@ class Scene:
 
     def command(self, *words: str) -> str:
         """Return a command line that works when it is pasted."""
-        return shlex.join(["runner", *words]) + _place_for(words, self.place)
+        return placed_command(shlex.join(["runner", *words]), self.place)
 
     def next(self, *words: str, meaning: str = "") -> Iterator[str]:
         """Yield the command that comes next, and what it is good for."""
@@ -94,32 +95,6 @@ def span(seconds: float) -> str:
     if seconds >= _MINUTE:
         seconds -= seconds % _MINUTE
     return format_duration(seconds)
-
-
-def place_of(workspace: str | None) -> str:
-    """Return what must follow a command so that it means the workspace that was named."""
-    return f" --workspace {shlex.quote(workspace)}" if workspace else ""
-
-
-def placed(view: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Return a view whose recommended commands mean the workspace of `place` (ADR 0112)."""
-    actions = view.get("recommended_actions")
-    if not place or not actions:
-        return dict(view)
-    return {**view, "recommended_actions": [_placed_action(action, place) for action in actions]}
-
-
-def _placed_action(action: Mapping[str, Any], place: str) -> dict[str, Any]:
-    command = action.get("command")
-    if not command:
-        return dict(action)
-    return {**action, "command": command + _place_for(command.split()[1:], place)}
-
-
-def _place_for(words: Sequence[str], place: str) -> str:
-    if words[:1] in (["run"], ("run",)):  # which has another name for it
-        return place.replace(" --workspace ", " --project-dir ", 1)
-    return place
 
 
 def screen_width() -> int:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from runner.autonomy.placing import placed
 from runner.cli.columns import labelled, table, wrap
 from runner.cli.control.progress_text import progress_pairs
-from runner.cli.control.scene import Scene, placed
+from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import advice, standing
 from runner.cli.durations import plural
 
