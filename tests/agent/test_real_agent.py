@@ -103,7 +103,7 @@ def tour(no_login: None, tour_stage: Stage, outside: Path) -> Played:
         calls(
             _write(outside / "new.txt"),
             _write(project / "link" / "new.txt"),
-            _write(project / ".." / ".." / ".." / ".." / ".." / ".." / "var/tmp/new-by-dots.txt"),
+            _write(project.joinpath(*[".."] * (len(project.parts) - 1), "var/tmp/new-by-dots.txt")),
             ("Read", {"file_path": "/etc/hostname"}),
             ("Read", {"file_path": str(outside / "secret.txt")}),
             ("Read", {"file_path": str(project / "link" / "secret.txt")}),

@@ -208,4 +208,4 @@ def test_a_conversation_that_left_its_script_is_told_with_the_place(tmp_path: Pa
         done = ours.run("--replay", str(script), "-n", "3")
     assert done.returncode == 4
     assert "left the script 1 time; first:" in done.stderr
-    assert "task=CLI-002" in done.stderr
+    assert "CLI-002" in done.stderr

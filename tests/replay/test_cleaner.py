@@ -28,6 +28,7 @@ VOLATILE = [
     ("drwxr-xr-x 3 ada ada 4096 Nov 22  2025 lib", "drwxr-xr-x <owner> <time> lib"),
     ("drwx------ 4 ada ada 4096 Nov 22 02:00 ..", "<parent>"),
     ("total 24", "total <size>"),
+    ("logs/20261122T020042Z-run-4711.jsonl", "logs/<time>.jsonl"),
     ("at 12:00:01,5 sharp", "at <time> sharp"),
     ("mtime 1793318442.25", "mtime <time>"),
     ("Ran 3 tests in 0.001s", "Ran 3 tests in <duration>"),

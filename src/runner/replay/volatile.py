@@ -14,6 +14,8 @@ _DATE = (
 
 # Each stands between characters of no word, so that no replacement makes room for another.
 _TABLE = (
+    # 20261122T020042Z, and as the name of a run and of its log: 20261122T020042Z-run-1234
+    (r"\d{8}T\d{6}Z(?:(?:-[a-z]+)?-\d+)?", "<time>"),
     # 2026-11-22, 2026-11-22T02:00:42.123Z, 2026-11-22 02:00:42 +0000
     (rf"\d{{4}}-\d\d-\d\d(?:[T ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)?", "<time>"),
     # Sun Nov 22 02:00:42 UTC 2026; 22 Nov 2026; Nov 22 02:00
