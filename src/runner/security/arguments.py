@@ -172,6 +172,8 @@ class _Reader:
         if self.rule.number_option and re.fullmatch(r"-\d+", text):
             self.options.append(("-NUMBER", word))
             return
+        if equals and self._add_switch(text):
+            return
         listed = self.rule.options.get(name)
         flag = listed is not None and listed.arity == "flag"
         if equals and flag and value in ("false", "0") and _takes_booleans(self.rule):
@@ -193,6 +195,14 @@ class _Reader:
             return
         else:
             self._add(name, None)
+
+    def _add_switch(self, text: str) -> bool:
+        """Take in `--persistent=n`, where a table lists one value of an option as a switch."""
+        option = self.rule.options.get(text)
+        if option is None or option.arity != "flag":
+            return False
+        self._add(self._option(text).name, None)
+        return True
 
     def _switched_off(self) -> bool:
         """`--clearScreen false`, as tools written for node take it; at worst it is a file's name."""

@@ -101,7 +101,7 @@ def judge_by_rule(
     context: Context, rule: CommandRule, command: SimpleCommand, args: tuple[Word, ...]
 ) -> str:
     """Judge arguments by a command's or sub-command's rule; return the deciding rule."""
-    if len(args) == 1 and (args[0].text in rule.alone or _asks_version(rule, args[0])):
+    if len(args) == 1 and (args[0].text in rule.alone or _asks(rule, args[0])):
         return rule.rule
     call = Call(context, rule, command, args)
     if context.mode not in rule.modes:
@@ -139,10 +139,14 @@ def _refuse_option_patterns(call: Call) -> None:
             raise call.refuse(f"quote {word.source}, or begin it with ./ if it is a file.")
 
 
-def _asks_version(rule: CommandRule, word: Word) -> bool:
-    """Whether a tool of a language is only asked for its version."""
-    tool = rule.profile != "base" and " " not in rule.name and rule.modes
-    return bool(tool) and word.text == "--version"
+def _asks(rule: CommandRule, word: Word) -> bool:
+    """Whether a tool is only asked for its version or how it is used."""
+    if not rule.modes or rule.name.startswith("git "):
+        return False  # `git log --help` opens the manual in a pager, or what is set up instead
+    if word.text == "--help":
+        return rule.style != "raw" or " " not in rule.name
+    tool = rule.profile != "base" and " " not in rule.name
+    return tool and word.text == "--version"
 
 
 def _require_profile(call: Call, inner: tuple[Word, ...]) -> None:

@@ -36,6 +36,7 @@ def _make(call: Call) -> None:
         "--summary",
     )
     _make_environment(call)
+    _make_files(call)
     for word in call.parsed.operands:
         if word.numeric or (word.text or "").isdecimal():
             continue  # what follows -j
@@ -52,6 +53,13 @@ def _make(call: Call) -> None:
             raise call.refuse(f"{text} is not a target that the Makefile defines.")
     if not targets and call.context.mode == "sync" and not dry:
         raise call.refuse("the default target may change files. Name a target such as test.")
+
+
+def _make_files(call: Call) -> None:
+    """Rules come from a file that the project keeps, not from what is typed in."""
+    for word in call.parsed.values("-f", "--file", "--makefile"):
+        if call.literal(word, "the Makefile") == "-":
+            raise call.refuse("rules from standard input run whatever they say. Write a Makefile.")
 
 
 def _make_environment(call: Call) -> None:
@@ -81,7 +89,8 @@ def _defined(call: Call, target: str) -> bool:
     """Whether a Makefile or justfile of the directory defines the target."""
     if not re.fullmatch(r"[\w./%-]+", target):
         return False
-    for name in _TASK_FILES:
+    named = [word.text or "" for word in call.parsed.values("-f", "--file", "--makefile")]
+    for name in named or _TASK_FILES:
         path = call.context.paths.absolute(name, call.cwd)
         try:
             with Path(path or name).open(encoding="utf-8", errors="replace") as file:
