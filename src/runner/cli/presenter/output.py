@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
+from runner.wording import reason
+
 _DEFAULT_COLUMNS = 80
 _GLYPHS = str.maketrans(
     {"⚡": "*", "⏳": "*", "…": "...", "“": '"', "”": '"', "\u2019": "'", "—": "-", "·": "-"}
@@ -42,7 +44,7 @@ class Output:
             return  # someone made the terminal non-blocking; it is still there
         except (OSError, ValueError) as error:
             self._stream = None
-            self.lost = error if isinstance(error, OSError) else OSError(errno.EBADF, str(error))
+            self.lost = error if isinstance(error, OSError) else OSError(errno.EBADF, reason(error))
             _quiet_exit(stream)
 
     def is_terminal(self) -> bool:
