@@ -1,5 +1,7 @@
 """Words that several packages need to say the same thing in the same way."""
 
+import errno
+
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """Return `1 tool`, `2 tools`.
@@ -8,6 +10,9 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
         many: the noun for any number but one, where it is not `noun` with an s.
     """
     return f"{count} {noun}" if count == 1 else f"{count} {many or noun + 's'}"
+
+
+_OWN_WORDS = {errno.EBADF: "it is closed"}
 
 
 def reason(error: BaseException, *, named: bool = False) -> str:
@@ -21,5 +26,5 @@ def reason(error: BaseException, *, named: bool = False) -> str:
     said = str(error)
     if isinstance(error, OSError) and error.strerror:
         about = "" if named or error.filename is None else f": {error.filename}"
-        said = f"{error.strerror}{about}"
+        said = f"{_OWN_WORDS.get(error.errno or 0, error.strerror)}{about}"
     return said.rstrip(".") or type(error).__name__

@@ -47,6 +47,15 @@ class Output:
             self.lost = error if isinstance(error, OSError) else OSError(errno.EBADF, reason(error))
             _quiet_exit(stream)
 
+    def require_written(self) -> None:
+        """Make sure that all was written: for an answer that is worth nothing in part.
+
+        Raises:
+            OSError: something was lost; says why.
+        """
+        if self.lost is not None:
+            raise self.lost
+
     def is_terminal(self) -> bool:
         """Whether the stream is a terminal."""
         try:
