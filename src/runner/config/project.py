@@ -23,6 +23,11 @@ def resolve_project(project_dir: Path | None) -> Path:
             f"Project directory {project_dir or Path()} can't be used: {reason(error, named=True)}.",
             hint="Give an existing directory with --project-dir.",
         ) from error
+    if not found and path.exists():
+        raise PrerequisiteError(
+            f"The project {path} is no directory.",
+            hint="Give the directory that holds SPEC.md with --project-dir.",
+        )
     if not found:
         raise PrerequisiteError(
             f"Project directory not found: {path}.",
