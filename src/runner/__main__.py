@@ -4,6 +4,7 @@
 which would cost five times as long as the answer (benchmarks/startup.py).
 """
 
+import errno
 import gc
 import os
 import sys
@@ -19,9 +20,9 @@ def main() -> int:
     What could not be written to stdout is a failure: who reads it must not take it for complete.
     """
     try:
+        _open_closed_streams()
         code = _answer(sys.argv[1:])
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         return _INTERRUPTED
@@ -31,7 +32,8 @@ def main() -> int:
         return _FAILURE
     except OSError as error:
         _silence_stdout()
-        print(f"Error: The output could not be written: {error.strerror}.", file=sys.stderr)
+        why = "stdout is closed" if error.errno == errno.EBADF else error.strerror
+        print(f"Error: The output could not be written: {why}.", file=sys.stderr)
         return _FAILURE
     finally:
         # The interpreter looks through everything for garbage on its way out, which would take
@@ -74,6 +76,21 @@ def _run(arguments: list[str]) -> int:
         from runner.cli.main import tell_interruption  # noqa: PLC0415
 
         return tell_interruption(arguments, stop.signal_number)
+
+
+def _open_closed_streams() -> None:
+    """Put something in the place of a stream that the program was started without.
+
+    Python drops what is written to such a stream, as if it had arrived, and the next file that is
+    opened takes its number. What is written to this stdout fails, as it does on a full disk.
+    """
+    for number, name, mode in ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, mode)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
 
 
 def _silence_stdout() -> None:

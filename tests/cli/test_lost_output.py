@@ -10,7 +10,16 @@ import pytest
 FULL = Path("/dev/full")
 COMMANDS = pytest.mark.parametrize(
     "arguments",
-    [["--version"], ["--help"], ["status", "--json"], ["config", "show"], ["run", "-h"]],
+    [
+        ["--version"],
+        ["--help"],
+        ["status", "--json"],
+        ["config", "show"],
+        ["run", "-h"],
+        ["status"],
+        ["session", "list"],
+        ["capabilities"],
+    ],
 )
 
 
@@ -49,9 +58,21 @@ def test_a_reader_that_left_is_no_news(arguments: list[str], tmp_path: Path) -> 
 
 
 @COMMANDS
-def test_a_closed_stdout_is_no_bug(arguments: list[str], tmp_path: Path) -> None:
+def test_a_closed_stdout_is_a_failure_and_no_bug(arguments: list[str], tmp_path: Path) -> None:
     shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "runner", *arguments]
     done = subprocess.run(
         shell, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False, timeout=60
     )
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: The output could not be written: stdout is closed.\n",
+    )
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["config", "get"], 2), (["--version"], 0)])
+def test_a_closed_stderr_changes_no_exit_code(
+    arguments: list[str], code: int, tmp_path: Path
+) -> None:
+    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "runner", *arguments]
+    done = subprocess.run(shell, cwd=tmp_path, stdout=subprocess.DEVNULL, check=False, timeout=60)
+    assert done.returncode == code

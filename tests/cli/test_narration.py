@@ -94,6 +94,18 @@ def test_a_failed_session_is_a_warning_with_its_error() -> None:
     assert {line.level for line in lines} == {Level.WARNING}
 
 
+def test_an_error_that_ends_the_run_is_said_once() -> None:
+    failed = ended(SessionOutcome.EXECUTION_ERROR, error="No key", fatal=True)
+    last = RunEnded(result(exit_reason=ExitReason.FAILED, message="No key"))
+    assert [text for text in texts(failed, last) if "No key" in text] == ["Error: No key"]
+
+
+def test_an_error_that_does_not_end_the_run_is_said_before_what_follows() -> None:
+    failed = ended(SessionOutcome.EXECUTION_ERROR, error="No key", fatal=True)
+    last = RunEnded(result(exit_reason=ExitReason.BUDGET_EXCEEDED, message="Spent"))
+    assert texts(failed, last)[1] == "    No key"
+
+
 @pytest.mark.parametrize("outcome", SessionOutcome)
 def test_every_outcome_has_words(outcome: SessionOutcome) -> None:
     assert texts(ended(outcome))[0].startswith("  Session 2 ")

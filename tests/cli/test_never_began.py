@@ -59,8 +59,9 @@ def test_without_a_name_the_project_is_the_folder(
 
 
 def test_a_run_that_another_one_keeps_out_has_the_counts(
-    planned: Path, capsys: pytest.CaptureFixture[str]
+    planned: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "dummy")
     (planned / "SPEC.md").write_text("# x\n", encoding="utf-8")
     with run_lock(planned):
         result = _refused(capsys, "run", "-p", str(planned))

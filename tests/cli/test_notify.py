@@ -151,6 +151,13 @@ def test_an_answer_that_is_no_http_is_a_warning_without_the_address() -> None:
     assert "secret-path" not in warning
 
 
+def test_a_hook_that_is_not_there_is_told_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    (warning,) = tell(Notify(webhook=f"http://127.0.0.1:{port}/"), ended())
+    assert ": Connection refused. " in warning
+
+
 def test_the_end_does_not_wait_for_a_hook_that_never_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,5 +1,6 @@
 """The log of a run in `.runner/logs/`."""
 
+import errno
 import json
 import os
 import re
@@ -103,6 +104,19 @@ def test_a_log_that_can_not_be_written_is_told_once_and_ends_nothing(tmp_path: P
     assert [event for event in sink if event not in notices] == [
         STARTED, text("a"), text("b"), ENDED,
     ]  # fmt: skip
+
+
+def test_a_disk_that_is_full_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("runner.cli.run_log.os.write", refuse)
+    _, sink = logged(tmp_path, STARTED)
+    assert Notice(
+        "warning", "The log of this run could not be written: No space left on device."
+    ) in list(sink)
 
 
 def test_the_startup_display_comes_before_the_warning(tmp_path: Path) -> None:

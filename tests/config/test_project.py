@@ -60,3 +60,9 @@ def test_an_empty_spec_is_refused(tmp_path: Path) -> None:
     (tmp_path / "SPEC.md").write_text(" \n\t\n")
     with pytest.raises(PrerequisiteError, match="is empty"):
         require_spec(tmp_path)
+
+
+def test_a_file_in_place_of_the_project_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "SPEC.md").touch()
+    with pytest.raises(PrerequisiteError, match=r"SPEC\.md is no directory"):
+        resolve_project(tmp_path / "SPEC.md")

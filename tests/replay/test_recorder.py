@@ -24,7 +24,9 @@ from runner.replay.wire import Answer, failure, message, stream
 
 Reply = Callable[["_Handler"], None]
 CANARY = "canary-4711-do-not-keep"
-SECONDS = 20
+SECONDS = 60
+"""How long a socket is waited for: the machine may be busy with anything."""
+_answers: list[http.client.HTTPResponse] = []
 
 
 class Api(LoopbackServer):
@@ -94,8 +96,22 @@ def ask(
     offered = [{"name": "Bash"}] * tools
     body = json.dumps({"model": "m-1", "messages": messages, "stream": streamed, "tools": offered})
     sent = {"Connection": "close", **(headers or {})}
-    connection.request("POST", "/v1/messages?beta=true", body, sent)
-    return connection.getresponse()
+    try:
+        connection.request("POST", "/v1/messages?beta=true", body, sent)
+        response = connection.getresponse()
+    except BaseException:
+        connection.close()
+        raise
+    _answers.append(response)
+    return response
+
+
+@pytest.fixture(autouse=True)
+def _close_the_answers() -> Iterator[None]:
+    """Close what a failed test left open: the next test would get the warning about it."""
+    yield
+    while _answers:
+        _answers.pop().close()
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from runner.loop.receipts import receipts_folder
 from runner.security.decision import Decision
 from runner.security.policy import judge_command
 from runner.security.settings import PolicySettings
+from runner.wording import reason
 
 DEFAULT_TIMEOUT_MINUTES = 10.0
 MAX_OUTPUT_BYTES = 256 * 1024 * 1024
@@ -142,12 +143,12 @@ class SandboxedVerifier:
         try:
             guarded = AgentProcess(self.wrap(words))
         except OSError as error:
-            return _End(CANNOT_START, f"it could not be started: {error}")
+            return _End(CANNOT_START, f"it could not be started: {reason(error)}")
         try:
             try:
                 process = await self._start(guarded)
             except OSError as error:
-                return _End(CANNOT_START, f"it could not be started: {error}")
+                return _End(CANNOT_START, f"it could not be started: {reason(error)}")
             async with process:
                 try:
                     return await self._watch(process, guarded, log)

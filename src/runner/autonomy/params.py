@@ -1,6 +1,7 @@
 """What each command takes: one strict model per command, for every surface (CONTRACT §6)."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -9,6 +10,7 @@ from pydantic import Field, ValidationError
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.enums import GatePolicy, SessionStatus, TaskStatus, Verdict
 from runner.autonomy.inputs import Input, ShortText, StepReport
+from runner.wording import nearest, problem, stated
 
 Minutes = Annotated[int, Field(ge=1, le=100_000)]
 Bound = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -193,6 +195,8 @@ class CapabilitiesParams(Input):
     """`capabilities` takes nothing."""
 
 
+_QUOTED = re.compile(r"'([^']*)'")
+
 P = TypeVar("P", bound=Input)
 
 
@@ -206,7 +210,7 @@ def parse(model: type[P], values: Mapping[str, Any]) -> P:
     try:
         return model.model_validate_json(json.dumps(values))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        first = error.errors(include_url=False)[0]
         if first["type"] == "json_invalid":  # what was encoded here can only be half a character
             raise RefusedError(
                 ErrorCode.VALIDATION_ERROR,
@@ -216,11 +220,18 @@ def parse(model: type[P], values: Mapping[str, Any]) -> P:
         place = ".".join(str(part) for part in first["loc"])
         raise RefusedError(
             _code_of(first["loc"]),
-            f"{place or 'The input'}: {first['msg']}.",
+            f"{stated(place or 'The input', problem(first))}.",
+            hint=_nearest(first),
             details={"field": place, "problem": first["type"]},
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise RefusedError(ErrorCode.VALIDATION_ERROR, "The input is not JSON.") from error
+
+
+def _nearest(found: Mapping[str, Any]) -> str | None:
+    if found["type"] not in ("enum", "literal_error"):
+        return None
+    return nearest(str(found["input"]), _QUOTED.findall(found["ctx"]["expected"]))
 
 
 def _code_of(place: tuple[int | str, ...]) -> ErrorCode:

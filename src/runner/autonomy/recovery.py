@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from runner import wording
 from runner.autonomy.calls import require_time
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.core import (
@@ -123,5 +124,5 @@ class Recovery:
             )
             journal.append([entry])
         except (RunnerError, OSError) as error:
-            return (f"The reset could not be written to the journal: {error}",)
+            return (f"The reset could not be written to the journal: {wording.reason(error)}.",)
         return ()

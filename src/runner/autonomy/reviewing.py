@@ -35,7 +35,7 @@ class Reviewing:
         if verdict is None:
             raise RefusedError(
                 ErrorCode.VALIDATION_ERROR,
-                "verdict: Field required.",
+                "verdict is missing.",
                 hint="Bring the verdict of a review: pass, warn or fail.",
                 details={"field": "verdict", "problem": "missing"},
             )

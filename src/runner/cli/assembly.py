@@ -13,6 +13,7 @@ from runner import __version__
 from runner.agent.containment.probe import Request, contained
 from runner.agent.containment.status import Caution, Containment
 from runner.agent.containment.watch import read_only_environment
+from runner.agent.credentials import require_credentials
 from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent, sweep_launchers
@@ -87,8 +88,8 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
     What goes wrong once the run has begun is its result, with exit reason ERROR.
 
     Raises:
-        PrerequisiteError: there is no agent binary, another run is at work in the project, or no
-            sandbox works here.
+        PrerequisiteError: there is no agent binary, another run is at work in the project, no
+            sandbox works here, or there are no credentials.
         ConfigError: agent.json or an instruction override is wrong.
         StateCorruptError: status.json is damaged.
         StateWriteError: the project can't be written.
@@ -127,8 +128,12 @@ def _check_before_spending(job: Job) -> None:
     for instruction in Instruction:
         if has_instruction(instruction):
             instruction_text(job.project_dir, instruction)
-    StatusRepository(status_path(job.project_dir)).load()
+    file = StatusRepository(status_path(job.project_dir)).load()
     SpendBook(job.project_dir).load()
+    # A run with nothing to work on may need no agent; a scripted model brings a key of its own.
+    is_idle = job.command == "run" and file is not None and file.next_runnable is None
+    if not is_idle and "ANTHROPIC_API_KEY" not in job.agent_environment:
+        require_credentials(os.environ)
 
 
 def _containment_request(job: Job, agent: Path) -> Request:

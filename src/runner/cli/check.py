@@ -1,15 +1,16 @@
 """`runner check`."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert, json_text
-from runner.cli.options import AsJson, takes
+from runner.cli.options import AsJson, names_of, takes
 from runner.config.catalogue import ALLOW_DESTRUCTIVE, PROJECT_DIR
-from runner.config.resolve import Chosen
+from runner.config.kinds import choice
+from runner.config.resolve import Chosen, parsed
 
 if TYPE_CHECKING:
     from runner.security.decision import Decision
@@ -28,20 +29,27 @@ HELP = help_text(
 ShellText = Annotated[
     str, typer.Argument(metavar="COMMAND", help="The shell text; - reads standard input.")
 ]
-Kind = Annotated[
-    Literal["run", "sync"],
+_COMMANDS = choice("run", "sync")
+Judged = Annotated[
+    str,
     typer.Option(
-        "--command", help="Judge for an implementing (run) or a read-only (sync) session."
+        "--command",
+        metavar=_COMMANDS.metavar,
+        autocompletion=names_of(_COMMANDS),
+        help="Judge for an implementing (run) or a read-only (sync) session.",
     ),
 ]
 
 
 @takes(PROJECT_DIR, ALLOW_DESTRUCTIVE)
-def check(text: ShellText, *, kind: Kind = "run", chosen: Chosen, as_json: AsJson = False) -> None:
+def check(
+    text: ShellText, *, judged: Judged = "run", chosen: Chosen, as_json: AsJson = False
+) -> None:
     """Explain the policy's decision."""
     from runner.config.agent_file import load_agent_file  # noqa: PLC0415
     from runner.security.policy import explain  # noqa: PLC0415
 
+    kind = cast("Literal['run', 'sync']", parsed(_COMMANDS, judged, "--command"))
     project = chosen.project_dir
     settings = load_agent_file(project).policy(allow_destructive=chosen[ALLOW_DESTRUCTIVE])
     shell = sys.stdin.read() if text == "-" else text

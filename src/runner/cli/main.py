@@ -20,7 +20,9 @@ from runner.loop.events import ExitReason, RunEnded, RunResult
 
 _SIGINT = 2
 _SIGNAL_EXIT_BASE = 128
-_WRITE_ERRORS = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_WRITE_ERRORS = frozenset(
+    {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+)
 _FORMAT = "--output-format"
 
 
@@ -113,8 +115,7 @@ def _print_result(
             )
         )
     )
-    if sys.stdout is not None:  # the program may have been started with it closed
-        sys.stdout.write(json_text({**result, "exit_code": code}) + "\n")
+    sys.stdout.write(json_text({**result, "exit_code": code}) + "\n")
 
 
 def _standing(project: Path) -> tuple[str, StatusFile | None]:

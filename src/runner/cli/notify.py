@@ -21,6 +21,7 @@ from runner.cli.result import result_object
 from runner.config.runner_file import Notify
 from runner.loop.events import ExitReason, RunEnded, RunEvent, Waiting
 from runner.loop.ports import RunSink
+from runner.wording import reason
 
 TRIES = 3
 SECONDS = 10.0
@@ -158,7 +159,7 @@ def run_command(command: Sequence[str], event: str, body: bytes) -> None:
             check=False,
         )
     except (OSError, ValueError) as error:
-        raise NotSentError(f"{getattr(error, 'strerror', None) or error}.") from error
+        raise NotSentError(f"{reason(error)}.") from error
     except subprocess.TimeoutExpired as error:
         raise NotSentError(f"it took longer than {SECONDS:g} s.") from error
     if done.returncode != 0:
@@ -188,5 +189,6 @@ def post(url: str, event: str, body: bytes) -> None:
     except urllib.error.HTTPError as error:
         raise NotSentError(f"it answered {error.code}.") from error
     except (OSError, ValueError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise NotSentError(f"{reason}.") from error
+        cause = getattr(error, "reason", error)
+        why = reason(cause) if isinstance(cause, BaseException) else cause
+        raise NotSentError(f"{why}.") from error

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from runner.config.kinds import Kind
 from runner.config.option import Option
 from runner.config.resolve import Chosen, choose
 
@@ -52,7 +53,8 @@ def _parameters(
 def _parameter(option: Option[Any]) -> inspect.Parameter:
     info = typer.Option(
         *option.declarations,
-        metavar=option.metavar or None,
+        metavar=option.metavar or option.kind.metavar or None,
+        autocompletion=names_of(option.kind) if option.kind.names else None,
         help=f"{option.help} {_origins(option)}",
         show_default=False,
     )
@@ -62,6 +64,12 @@ def _parameter(option: Option[Any]) -> inspect.Parameter:
         default=None,
         annotation=Annotated[option.kind.annotation | None, info],
     )
+
+
+def names_of(kind: Kind[Any]) -> Callable[[str], list[str]]:
+    """Return what a shell completes a value of this kind to."""
+    # Typer tells by its name what a parameter stands for.
+    return lambda incomplete: [name for name in kind.names if name.startswith(incomplete)]
 
 
 def _origins(option: Option[Any]) -> str:

@@ -5,9 +5,10 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from runner.agent.containment.probe import Request, contained, switched_off
+from runner.agent.credentials import HINT as SIGN_IN_HINT
+from runner.agent.credentials import SignIn, find_credentials
 from runner.agent.process import bundled_agent
 from runner.autonomy.assembly import open_control_plane
 from runner.cli.presenter.output import Output
@@ -26,15 +27,7 @@ from runner.marker import Instruction
 from runner.security.policy import judge_command
 from runner.wording import plural
 
-# Those of Claude Code; only whether they are set is ever looked at.
-_CREDENTIALS = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-    "CLAUDE_CODE_USE_FOUNDRY",
-)
+_SIGN_IN_STATES = {SignIn.FOUND: "ok", SignIn.POSSIBLE: "warn", SignIn.NONE: "fail"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +62,9 @@ def _agent(name: str, _chosen: Chosen) -> Iterator[Finding]:
 
 
 def _credentials(name: str, _chosen: Chosen) -> Iterator[Finding]:
-    named = [variable for variable in _CREDENTIALS if os.environ.get(variable)]
-    folder = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-    if named:
-        yield Finding(name, "ok", f"{', '.join(named)} set (not shown)")
-    elif (folder / ".credentials.json").is_file():
-        yield Finding(name, "ok", "logged in with `claude`")
-    else:
-        hint = "Set ANTHROPIC_API_KEY, or log in with `claude`."
-        yield Finding(name, "fail", "none found", hint)
+    found = find_credentials(os.environ)
+    hint = None if found.state is SignIn.FOUND else SIGN_IN_HINT
+    yield Finding(name, _SIGN_IN_STATES[found.state], found.detail, hint)
 
 
 def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
 from runner.loop.events import Notice, RunEnded, RunEvent, RunResult
 from runner.loop.ports import RunSink
+from runner.wording import reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,6 @@ def finish(job: Job, presented: Presented) -> None:
     # Whoever closed a pipe knows that, and needs no message.
     if lost is not None and lost.errno != errno.EPIPE:
         what = "result" if presented.in_json else "output"
-        reason = lost.strerror or str(lost)
-        typer.echo(f"Warning: The {what} could not be written to stdout: {reason}.", err=True)
+        typer.echo(f"Warning: The {what} could not be written to stdout: {reason(lost)}.", err=True)
     failed = diverged or (presented.in_json and lost is not None)
     raise typer.Exit(code or (FAILURE if failed else SUCCESS))

@@ -65,6 +65,7 @@ def report(
         out = Output(sys.stdout)
         for line in report_lines(found):
             out.write(f"{line}\n")
+        out.require_written()
 
 
 def _target(html: str | None, *, as_json: bool) -> Path | None:

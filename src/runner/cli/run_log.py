@@ -16,6 +16,7 @@ from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_director
 from runner.errors import RunnerError
 from runner.loop.events import Notice, RunEnded, RunEvent, SessionActivity
 from runner.loop.ports import RunSink
+from runner.wording import reason
 
 LOG_FOLDER = "logs"
 KEPT_FILES = 20
@@ -108,7 +109,7 @@ class RunLog:
             self._write(event)
         except (OSError, RunnerError) as error:
             self._over = True
-            return Notice("warning", f"The log of this run could not be written: {error}.")
+            return Notice("warning", f"The log of this run could not be written: {reason(error)}.")
         if self._left <= 0 and isinstance(event, SessionActivity):
             self._write(Notice("info", "The log is full; what happens in sessions is left out."))
         return None

@@ -79,6 +79,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         told = scene.is_looped and session["effective_status"] == "running"
         if view.is_open and view.holder is None and not told:
             out.write("\n`runner run` goes on with it once nothing above waits for a person.\n")
+    out.require_written()
 
 
 def _session(project: Path, spec_id: str) -> dict[str, Any] | None:

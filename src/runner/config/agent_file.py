@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from runner import wording
 from runner.config.agent_rules import Rule, added_tools, parse_rule, tool_problem
 from runner.config.mcp_servers import check_server, check_server_name
 from runner.config.names import looks_secret, suggestion
@@ -33,13 +34,7 @@ AGENT_FILE = "agent.json"
 Profile = Literal["base", "node", "bun", "python", "ruby", "go", "rust", "php"]
 
 _PROGRAM = re.compile(r"[A-Za-z0-9_][\w.+@-]*")
-_TYPES = {
-    "tuple_type": "must be a list of strings",
-    "string_type": "must be a string",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-    "dict_type": "must be an object",
-}
+_TYPES = {"tuple_type": "must be a list of strings"}
 _ELSEWHERE = {
     "sandbox": "The sandbox is not turned off in a file that comes with a repository.",
     "hooks": "Hooks are not part of agent.json; every tool call passes runner's own.",
@@ -202,13 +197,12 @@ def _refuse(path: Path, problem: ErrorDetails) -> NoReturn:
             f"{path}: {place}: there is no profile {problem['input']!r}.",
             hint=suggestion(str(problem["input"]), get_args(Profile), "Known profiles"),
         )
-    what = _TYPES.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    what = _TYPES.get(problem["type"]) or wording.problem(problem)
     if not place:
-        what = what.replace("must be", "the file must be") if problem["type"] in _TYPES else what
+        place = "the file" if what.startswith("must be") else ""
     stop = "" if what.endswith(".") else "."
-    joint = " " if what.startswith("must") else ": "
     raise ConfigError(
-        f"{path}: {place}{joint if place else ''}{what}{stop}",
+        f"{path}: {wording.stated(place, what) if place else what}{stop}",
         hint="docs/configuration.md describes the file.",
     )
 

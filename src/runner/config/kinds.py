@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 DEFAULT_THINKING_TOKENS = 8192
 
@@ -21,15 +21,20 @@ class Kind(Generic[T]):
 
     Attributes:
         expects: completes the sentence «… must be».
-        annotation: the type that the command line asks Typer for.
+        annotation: the type that the command line asks Typer for; a text is read by `from_text`,
+            so that a wrong value is refused in our own words.
         from_text: reads an environment variable; raises ValueError.
         from_toml: reads a TOML value; raises ValueError.
+        metavar: what stands for a value in the help; empty for Typer's own.
+        names: the values, where there are only these.
     """
 
     expects: str
     annotation: Any
     from_text: Callable[[str], T]
     from_toml: Callable[[object], T]
+    metavar: str = ""
+    names: tuple[str, ...] = ()
 
 
 def _integer(text: str) -> int:
@@ -88,9 +93,11 @@ def _refuse(text: str) -> Any:
     raise ValueError(text)
 
 
-INTEGER = Kind[int]("a whole number", int, _integer, lambda value: _instance(value, int))
-NUMBER = Kind[float]("a number", float, float, _number_from_toml)
-TEXT = Kind[str]("a string", str, str, lambda value: _instance(value, str))
+INTEGER = Kind[int](
+    "a whole number", str, _integer, lambda value: _instance(value, int), metavar="NUMBER"
+)
+NUMBER = Kind[float]("a number", str, float, _number_from_toml, metavar="NUMBER")
+TEXT = Kind[str]("a string", str, str, lambda value: _instance(value, str), metavar="TEXT")
 FLAG = Kind[bool]("true or false", bool, _flag, lambda value: _instance(value, bool))
 PATH = Kind[Path]("a path", Path, _path, lambda value: _path(_instance(value, str)))
 THINKING = Kind[int | None](
@@ -108,5 +115,5 @@ def choice(*names: str) -> Kind[str]:
             raise ValueError(text)
         return str(text)
 
-    # Literal makes Typer show and complete the names.
-    return Kind[str](f"one of {', '.join(names)}", Literal[names], chosen, chosen)
+    shown = f"<{'|'.join(names)}>"
+    return Kind[str](f"one of {', '.join(names)}", str, chosen, chosen, shown, names)

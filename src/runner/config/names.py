@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+from runner.wording import nearest
 
 _SECRET = re.compile(
     r"(?:^|[_.-])(?:api[_-]?key|apikey|key|token|secret|password|passwd|credentials?|auth"
@@ -20,11 +21,4 @@ def looks_secret(name: str) -> bool:
 def suggestion(name: str, known: Iterable[str], label: str = "Known keys") -> str:
     """Return the hint for an unknown name: the nearest known one, or all of them."""
     names = list(dict.fromkeys(known))
-    folded = {candidate.lower(): candidate for candidate in names}
-    wanted = name.lower()
-    near = get_close_matches(wanted, folded, n=1) or get_close_matches(
-        wanted.replace("-", "_"), folded, n=1
-    )
-    if near:
-        return f"Did you mean {folded[near[0]]}?"
-    return f"{label}: {', '.join(names)}."
+    return nearest(name, names) or f"{label}: {', '.join(names)}."

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from runner.errors import PrerequisiteError
+from runner.wording import reason
 
 SPEC_NAME = "SPEC.md"
 
@@ -19,9 +20,14 @@ def resolve_project(project_dir: Path | None) -> Path:
         found = path.is_dir()
     except (OSError, RuntimeError) as error:
         raise PrerequisiteError(
-            f"Project directory {project_dir or Path()} can't be used: {error}.",
+            f"Project directory {project_dir or Path()} can't be used: {reason(error, named=True)}.",
             hint="Give an existing directory with --project-dir.",
         ) from error
+    if not found and path.exists():
+        raise PrerequisiteError(
+            f"The project {path} is no directory.",
+            hint="Give the directory that holds SPEC.md with --project-dir.",
+        )
     if not found:
         raise PrerequisiteError(
             f"Project directory not found: {path}.",

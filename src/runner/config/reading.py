@@ -4,6 +4,7 @@ from pathlib import Path
 
 from runner.errors import ConfigError
 from runner.files import read_regular
+from runner.wording import reason
 
 MAX_BYTES = 1024 * 1024
 
@@ -22,7 +23,7 @@ def read_text(path: Path, *, within: Path | None = None) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from error
+        raise _unreadable(path, reason(error, named=True)) from error
     if len(content) > MAX_BYTES:
         raise _unreadable(path, f"it has more than {MAX_BYTES} bytes")
     try:
@@ -32,8 +33,8 @@ def read_text(path: Path, *, within: Path | None = None) -> str | None:
         raise _unreadable(path, f"line {line} is not UTF-8") from error
 
 
-def _unreadable(path: Path, reason: str) -> ConfigError:
+def _unreadable(path: Path, why: str) -> ConfigError:
     return ConfigError(
-        f"{path} can't be read: {reason}.",
+        f"{path} can't be read: {why}.",
         hint="Make it a readable UTF-8 text file, or remove it to use the defaults.",
     )

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from runner.config.catalogue import PROJECT_DIR
+from runner.config.kinds import Kind
 from runner.config.option import Option
 from runner.config.project import resolve_project
 from runner.config.runner_file import RUNNER_FILE, RunnerFile, load_runner_file
 from runner.errors import ConfigError
+from runner.wording import nearest
 
 T = TypeVar("T")
 
@@ -96,22 +98,31 @@ def _setting(
 
 def _from_command_line(option: Option[Any], value: Any) -> Setting:
     if isinstance(value, str):
-        value = _parsed(option, value, f"--{option.name}")
+        value = parsed(option.kind, value, f"--{option.name}")
     _check(option, value, hint=None)
     return Setting(value, COMMAND_LINE)
 
 
 def _from_environment(option: Option[Any], text: str) -> Setting:
-    value = _parsed(option, text, option.variable)
+    value = parsed(option.kind, text, option.variable)
     _check(option, value, hint=f"The value comes from {option.variable} in the environment.")
     return Setting(value, option.variable)
 
 
-def _parsed(option: Option[Any], text: str, place: str) -> Any:
+def parsed(kind: Kind[T], text: str, place: str) -> T:
+    """Read a value that was given as text.
+
+    Args:
+        place: what it was given to, as the user wrote it.
+
+    Raises:
+        ConfigError: it is none; says what is wanted, and the nearest name where it is one of some.
+    """
     try:
-        return option.kind.from_text(text)
+        return kind.from_text(text)
     except ValueError as error:
-        raise ConfigError(f"{place} must be {option.kind.expects}, got {text[:80]!r}.") from error
+        message = f"{place} must be {kind.expects}, got {text[:80]!r}."
+        raise ConfigError(message, hint=nearest(text, kind.names)) from error
 
 
 def _check(option: Option[Any], value: Any, *, hint: str | None) -> None:

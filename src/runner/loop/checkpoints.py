@@ -17,6 +17,7 @@ from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
 from runner.loop.repository import Repository, find_repository
 from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
 from runner.loop.snapshot import ALWAYS, names, take_snapshot
+from runner.wording import reason
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -72,7 +73,7 @@ class GitCheckpoints:
         try:
             return self._touched()
         except (RunnerError, OSError, ValueError) as error:
-            self._warn_once(f"Which files were changed can't be told: {error}")
+            self._warn_once(f"Which files were changed can't be told: {reason(error)}.")
             return ()
 
     def _touched(self) -> tuple[str, ...]:
@@ -110,7 +111,7 @@ class GitCheckpoints:
                     at=self._clock(),
                 )
         except (RunnerError, OSError, ValueError) as error:
-            self._warn_once(f"This step could not be kept for `runner rollback`: {error}")
+            self._warn_once(f"This step could not be kept for `runner rollback`: {reason(error)}.")
 
     def _warn_once(self, text: str) -> None:
         if text not in self._warned:

@@ -28,6 +28,7 @@ from runner.loop.events import (
     Waiting,
 )
 from runner.loop.ports import RunSink
+from runner.wording import reason
 
 STARTED = "session_started"
 DENIED = "tool_denied"
@@ -191,8 +192,8 @@ class HistoryKeeper:
             self._append(json.dumps({**head, **cleaned}, default=str).encode() + b"\n")
         except (OSError, RunnerError) as error:
             self._over = True
-            message = f"The agent sessions could not be noted for `runner report`: {error}"
-            return Notice("warning", f"{message.rstrip('.')}.")
+            message = f"The agent sessions could not be noted for `runner report`: {reason(error)}."
+            return Notice("warning", message)
         return None
 
     def _append(self, line: bytes) -> None:

@@ -15,7 +15,7 @@ from runner.loop.phase_diff import ChangedFile, PhaseDiff, added_lines, phase_ba
 from runner.loop.quoting import fenced, inline, shortened
 from runner.loop.receipts import KeptRun, latest_run
 from runner.loop.repository import find_repository
-from runner.wording import plural
+from runner.wording import plural, reason
 
 _CRITERIA_CHARACTERS = 60_000
 _OUTPUT_CHARACTERS = 3000
@@ -93,7 +93,7 @@ class PhaseBriefing:
             diff = PhaseDiff(repository, base, Ledger(self._project))
             return list(_diff(diff, commands))
         except (RunnerError, OSError) as error:
-            return [_no_diff(f"it could not be made ({inline(str(error))})")]
+            return [_no_diff(f"it could not be made ({inline(reason(error))})")]
 
 
 def _title(file: StatusFile | None, phase_id: str) -> str:

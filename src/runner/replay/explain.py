@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from runner import wording
 from runner.errors import ScriptError
 
 _NAMES = {"session": "session", "turn": "turn", "tools": "tool"}
@@ -46,7 +47,7 @@ def _what(problem: Mapping[str, Any], key: str) -> str:
         return f'"{key}" is missing'
     if problem["type"] == _UNKNOWN:
         return f'there is no key "{key}"'
-    text = str(problem["msg"]).removeprefix("Value error, ")
+    text = wording.problem(problem)
     text = text[:1].lower() + text[1:]
     return f'"{key}": {text}' if key else text
 

@@ -21,6 +21,7 @@ from pydantic import (
 from runner.errors import ScriptError
 from runner.marker import Instruction, PromptMarker
 from runner.replay.explain import explain
+from runner.wording import reason
 
 _PLACEHOLDER = re.compile(r"\{\{(project|task|phase|iteration|home_dir|temp_dir|braces)\}\}")
 _BRACES = "{{"
@@ -252,7 +253,8 @@ def load_script(path: Path) -> Script:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ScriptError(
-            f"The script {path} can't be read: {error}.", hint="It must be a text file in UTF-8."
+            f"The script {path} can't be read: {reason(error, named=True)}.",
+            hint="It must be a text file in UTF-8.",
         ) from error
     return parse_script(text, name=str(path), folder=path.parent)
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from runner.errors import ConfigError
 from runner.resources import data_path
 from runner.security.table import CommandRule, EnvironmentRule, Option, RuleSet
+from runner.wording import problem
 
 # Empty means never: such an entry exists for its `instead`.
 Modes = tuple[Literal["run", "sync"], ...]
@@ -121,7 +122,7 @@ def parse_profile(text: str, file: str) -> Profile:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
-            f"{file}: {key}: {first['msg']}.", hint="See the notes at the top of base.toml."
+            f"{file}: {key}: {problem(first)}.", hint="See the notes at the top of base.toml."
         ) from error
 
 

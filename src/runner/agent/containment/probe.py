@@ -24,6 +24,7 @@ from runner.agent.containment.status import (
 )
 from runner.agent.containment.trial import OverlayTrial, finish, start
 from runner.errors import PrerequisiteError
+from runner.wording import reason
 
 SWITCH = "AUTORUNNER_NO_SANDBOX"
 _OFF_VALUES = frozenset({"", "0", "false", "no", "off"})
@@ -123,8 +124,8 @@ def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
     for program in programs:
         try:
             return _started(request, folders, program)
-        except _CannotStartError as reason:
-            reasons.append(f"{program.path}: {reason}")
+        except _CannotStartError as failure:
+            reasons.append(f"{program.path}: {failure}")
     why = "; ".join(reasons) or "bubblewrap is not installed"
     if request.required:
         if os.strerror(errno.ENOSPC) in why:
@@ -212,7 +213,7 @@ def _require_works(request: Request, box: Sequence[str]) -> None:
     try:
         code, said = finish(start(look))
     except OSError as error:
-        raise _CannotStartError(error.strerror or str(error)) from error
+        raise _CannotStartError(reason(error, named=True)) from error
     if code == _NOT_WRITABLE:
         owner = request.project.stat().st_uid
         raise PrerequisiteError(

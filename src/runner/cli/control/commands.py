@@ -175,6 +175,7 @@ def _answer_people(command: ControlCommand, given: Mapping[str, Any]) -> int:
         return FAILURE
     for line in command.lines(scene):
         out.write(line + "\n")
+    out.require_written()
     return 0
 
 

@@ -48,7 +48,11 @@ def _in_options(message: str, parameters: Sequence[Parameter]) -> str:
     Plain words are left alone but at the beginning, where the library names what is wrong.
     """
     for parameter in parameters:
-        anywhere = rf"\b{parameter.key}\b" if "_" in parameter.key else rf"^{parameter.key}(?=[:.])"
+        anywhere = (
+            rf"\b{parameter.key}\b"
+            if "_" in parameter.key
+            else rf"^{parameter.key}(?=[:.]| must | is )"
+        )
         message = re.sub(anywhere, f"--{parameter.option}", message)
     return message
 

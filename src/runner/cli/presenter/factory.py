@@ -10,6 +10,7 @@ from runner.cli.presenter.json_output import JsonPresenter
 from runner.cli.presenter.output import Output
 from runner.cli.presenter.plain import Paint, PlainPresenter, unpainted
 from runner.loop.events import Notice, RunEvent
+from runner.wording import reason
 
 OutputFormat = Literal["text", "json", "stream-json"]
 
@@ -109,7 +110,7 @@ class _WithReport:
             self._reporter(event)
         except OSError as error:
             # Told before the last event, after which nothing follows.
-            message = f"The report for GitHub Actions could not be written: {error}."
+            message = f"The report for GitHub Actions could not be written: {reason(error)}."
             self._presenter(Notice("warning", message))
         self._presenter(event)
 

@@ -87,20 +87,33 @@ class Narrator:
         self._wall = wall
         self._tools = 0
         self._wait: tuple[str, float | None] | None = None
+        self._held: list[Line] = []
+        self._fatal: str | None = None
 
     def lines(self, event: RunEvent) -> list[Line]:
         """Return the lines that `event` adds, mostly none."""
         if isinstance(event, SessionActivity):
             return self._activity(event)
+        held, self._held = self._held, []
+        if isinstance(event, RunEnded) and event.result.message == self._fatal:
+            held = []  # the end of the run says it
+        return held + self._lasting(event)
+
+    def _lasting(self, event: RunEvent) -> list[Line]:
         waiting, self._wait = self._wait, None
         match event:
+            case SessionActivity():
+                return []
             case RunStarted():
                 return _run_started(event)
             case SessionStarted():
                 self._tools = 0
                 return _session_started(event)
             case SessionEnded():
-                return _session_ended(event, self._tools)
+                why = _why_it_failed(event.result)
+                if event.result.fatal:  # mostly the run ends with it, and says so itself
+                    self._held, self._fatal, why = why, event.result.error, []
+                return [*_session_ended(event, self._tools), *why]
             case StatusChanged():
                 return [_status_changed(event)]
             case DeliverablesPlanned():
@@ -166,11 +179,14 @@ def _session_ended(event: SessionEnded, tools: int) -> list[Line]:
     )
     if result.outcome in _CALM_OUTCOMES:
         return [*_last_words(result), line(text, Tone.FAINT)]
-    lines = [*_last_words(result), line(text, Tone.CAUTION, Level.WARNING)]
-    if result.error:
-        error = f"    {inert(result.error, _MESSAGE_LIMIT)}"
-        lines.append(line(error, Tone.CAUTION, Level.WARNING))
-    return lines
+    return [*_last_words(result), line(text, Tone.CAUTION, Level.WARNING)]
+
+
+def _why_it_failed(result: SessionResult) -> list[Line]:
+    if result.outcome in _CALM_OUTCOMES or not result.error:
+        return []
+    error = f"    {inert(result.error, _MESSAGE_LIMIT)}"
+    return [line(error, Tone.CAUTION, Level.WARNING)]
 
 
 def _last_words(result: SessionResult) -> list[Line]:

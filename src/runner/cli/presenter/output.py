@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
+from runner.wording import reason
+
 _DEFAULT_COLUMNS = 80
 _GLYPHS = str.maketrans(
     {"⚡": "*", "⏳": "*", "…": "...", "“": '"', "”": '"', "\u2019": "'", "—": "-", "·": "-"}
@@ -42,8 +44,17 @@ class Output:
             return  # someone made the terminal non-blocking; it is still there
         except (OSError, ValueError) as error:
             self._stream = None
-            self.lost = error if isinstance(error, OSError) else OSError(errno.EBADF, str(error))
+            self.lost = error if isinstance(error, OSError) else OSError(errno.EBADF, reason(error))
             _quiet_exit(stream)
+
+    def require_written(self) -> None:
+        """Make sure that all was written: for an answer that is worth nothing in part.
+
+        Raises:
+            OSError: something was lost; says why.
+        """
+        if self.lost is not None:
+            raise self.lost
 
     def is_terminal(self) -> bool:
         """Whether the stream is a terminal."""
