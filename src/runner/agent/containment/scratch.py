@@ -119,7 +119,7 @@ def project_state(project: Path) -> Path | None:
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", project.name)[:40] or "project"
     digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:12]
     folder = user_cache_path("runner") / "sandbox" / f"{slug}-{digest}"
-    home = Path.home()
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home fails for users without any
     if folder.is_relative_to(home) and not home.is_dir():
         return None
     try:
