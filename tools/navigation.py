@@ -36,6 +36,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "configuration.md",
         "events.md",
         "error-codes.md",
+        "status-json.md",
         "contract-reference.md",
         "scripted-model.md",
         "observability.md",

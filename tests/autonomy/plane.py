@@ -207,10 +207,11 @@ class Client:
         text = json.dumps(self.state() | changes)
         self.session_file().write_text(text, encoding="utf-8")
 
-    def forge_state(self, **changes: Any) -> None:
+    def forge_state(self, *, without: Sequence[str] = (), **changes: Any) -> None:
         """Change the stored session and seal it again, as only a holder of the secret can."""
         document = self.state() | changes
-        del document["_seal"]
+        for name in ("_seal", *without):
+            del document[name]
         sealer = Trust(self.workspace.parent / "key").sealer(self.workspace)
         self.session_file().write_bytes(sealer.close(json.dumps(document).encode()))
 

@@ -1,10 +1,14 @@
 """Ways out of a session that can't go on, whatever else is gone."""
 
+import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.autonomy.plane import Client
+
+LAST_SEEN = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
 def _index(client: Client) -> Path:
@@ -61,6 +65,40 @@ def test_a_session_that_vanished_with_its_folder_can_be_reset(client: Client) ->
     shutil.rmtree(client.workspace / ".runner" / "autonomy")
     client.ok("session", "reset", session_id=client.session_id)
     assert client.start()["status"] == "running"
+
+
+@pytest.fixture
+def replaced(client: Client) -> tuple[Client, str]:
+    """A client whose session was lost with its folder, and replaced; and the lost one's id."""
+    client.start()
+    lost = client.session_id
+    note = next((client.workspace.parent / "key/anchors").rglob(lost))
+    os.utime(note, (LAST_SEEN.timestamp(), LAST_SEEN.timestamp()))
+    shutil.rmtree(client.workspace / ".runner" / "autonomy")
+    client.start()
+    return client, lost
+
+
+def test_a_session_tells_of_the_lost_one_that_it_stands_in_for(
+    replaced: tuple[Client, str],
+) -> None:
+    client, lost = replaced
+    row = {"session_id": lost, "spec_id": "demo", "last_seen_at": "2026-02-03T04:05:06Z"}
+    client.next()
+    assert client.ok("session", "status")["lost_sessions"] == [row]
+
+
+def test_the_journal_tells_of_a_lost_session(replaced: tuple[Client, str]) -> None:
+    client, lost = replaced
+    [entry] = [e for e in client.journal() if e["title"] == "Live session lost"]
+    assert (entry["data"]["session_id"], "2026-02-03T04:05:06" in entry["content"]) == (lost, True)
+
+
+def test_a_session_that_was_over_is_not_lost(client: Client) -> None:
+    client.start()
+    client.ok("session", "end")
+    shutil.rmtree(client.workspace / ".runner" / "autonomy")
+    assert client.start()["lost_sessions"] == []
 
 
 def test_what_is_in_the_way_of_a_start_says_how_to_remove_it(client: Client) -> None:

@@ -112,6 +112,7 @@ class FakeJudges:
         verdicts: of the reviews to come; then pass.
         verified: the step of each verification run.
         briefed: the phase of each briefing.
+        changed_commands: what the last briefing had to say of them.
     """
 
     exit_codes: list[int] = field(default_factory=list)
@@ -119,6 +120,7 @@ class FakeJudges:
     verified: list[str] = field(default_factory=list)
     briefed: list[str] = field(default_factory=list)
     submitted: ReviewVerdict | None = None
+    changed_commands: Mapping[str, Sequence[str]] | None = None
 
     def as_judges(self) -> Judges:
         return Judges(self, self, self.take)
@@ -141,7 +143,10 @@ class FakeJudges:
         }
         return VerificationRun(receipt, results, None)
 
-    def text(self, phase_id: str) -> str:
+    def text(
+        self, phase_id: str, *, changed_commands: Mapping[str, Sequence[str]] | None = None
+    ) -> str:
+        self.changed_commands = changed_commands
         self.briefed.append(phase_id)
         return f"The diff of {phase_id}."
 

@@ -376,3 +376,14 @@ def test_output_that_was_deleted_is_no_obstacle(repository: Path) -> None:
 
 def test_without_a_plan_there_is_still_a_briefing(repository: Path) -> None:
     assert "No deliverable belongs to this phase." in brief(repository, file=None)
+
+
+def test_changed_commands_are_told_with_those_before(tmp_path: Path) -> None:
+    change = {"was": ["make check"], "is": ["true"]}
+    text = PhaseBriefing(tmp_path, SCOPE, load=lambda: FILE).text("one", changed_commands=change)
+    told = text[text.index("### The verification commands were changed") :]
+    assert told.index("$ make check") < told.index("$ true")
+
+
+def test_nothing_is_said_of_commands_that_are_the_same(tmp_path: Path) -> None:
+    assert "commands were changed" not in brief(tmp_path)

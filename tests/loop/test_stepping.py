@@ -9,7 +9,7 @@ from tests.loop.fakes import COMPLETED, FAILED, FakeSession, deliverable
 
 from runner.deliverables.model import Phase, Status
 from runner.deliverables.review import Verdict
-from runner.loop.events import ExitReason, SessionResult, SessionStarted, StatusChanged
+from runner.loop.events import ExitReason, Notice, SessionResult, SessionStarted, StatusChanged
 from runner.loop.termination import Limits
 from runner.marker import Instruction, PromptMarker
 
@@ -392,3 +392,32 @@ async def test_a_session_names_the_phase_that_it_works_in(tmp_path: Path) -> Non
     await bench.execute()
     started = [event for event in bench.events if isinstance(event, SessionStarted)]
     assert [event.phase_id for event in started] == ["phase-1", "phase-1"]
+
+
+class Loosening(Bench):
+    """Its agent swaps the command that its work is verified by."""
+
+    async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+        if marker.instruction is Instruction.CODING:
+            path = self.folder / ".runner" / "status.json"
+            path.write_text(path.read_text().replace(CHECK[0], "true"))
+        return await super().work(session, marker)
+
+
+async def test_a_reviewer_is_told_of_changed_verification_commands(tmp_path: Path) -> None:
+    bench = Loosening(tmp_path)
+    bench.plan.put(deliverable(1, verification=CHECK))
+    await bench.execute()
+    assert bench.judges.changed_commands == {
+        "phase_id": "phase-1",
+        "was": ["make check"],
+        "is": ["true"],
+    }
+
+
+async def test_people_are_told_of_changed_verification_commands(tmp_path: Path) -> None:
+    bench = Loosening(tmp_path)
+    bench.plan.put(deliverable(1, verification=CHECK))
+    await bench.execute()
+    told = [event.message for event in bench.events if isinstance(event, Notice)]
+    assert any("they are `true`" in message for message in told)

@@ -1,6 +1,7 @@
 """The facts of a report are those of the files; what is wrong with a file is one of them."""
 
 import json
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -298,3 +299,20 @@ def test_problems_name_files_by_their_place_in_the_project(bench: Bench) -> None
     (bench.project / ".runner/autonomy/spend.json").write_text("{}")
     (problem,) = bench.report().problems
     assert problem.startswith(".runner/autonomy/spend.json ")
+
+
+def test_a_session_that_was_lost_before_is_a_problem(bench: Bench) -> None:
+    bench.client.start()
+    lost = bench.client.session_id
+    shutil.rmtree(bench.project / ".runner" / "autonomy")
+    bench.client.start()
+    [problem] = bench.report().problems
+    assert problem.startswith(f"The session {lost} was live when it vanished")
+
+
+def test_changed_verification_commands_are_a_problem(bench: Bench) -> None:
+    bench.client.start()
+    write_status(bench.project, {"p1": ["A-001"], "p2": ["B-001"]}, commands={"p1": ["true"]})
+    # Gaining commands is a change of structure as well; this is about what is told.
+    [problem] = bench.report().problems
+    assert "verification commands of p1 were changed" in problem

@@ -112,6 +112,18 @@ def test_piped_requests_are_all_answered_before_the_end(workspace: Path) -> None
         assert server.process.wait(20) == 0
 
 
+def test_a_server_whose_standard_error_is_closed_serves(workspace: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" 2>&-', "sh", *command(workspace)],
+        cwd=workspace,
+        env=environment(workspace),
+        input=json.dumps(INITIALIZE).encode() + b"\n",
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert (done.returncode, json.loads(done.stdout)["id"]) == (0, "init")
+
+
 def test_a_line_without_an_end_is_a_message_too(workspace: Path) -> None:
     with running(workspace) as server:
         server._stdin.write(json.dumps(INITIALIZE).encode())

@@ -7,6 +7,7 @@ from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core, Held
+from runner.autonomy.engine.agreeing import warning_of_change
 from runner.autonomy.engine.lifecycle import Heartbeat, beat
 from runner.autonomy.engine.receipts import receipt_text
 from runner.autonomy.engine.replaying import is_repeated, repeated_answer
@@ -112,7 +113,9 @@ class HotPath:
             )
 
     def _answer(self, held: Held, data: dict[str, Any]) -> Answer:
-        return Answer(self._with_token(held.state, data), tuple(held.warnings))
+        change = (data["next_step"] or {}).get("commands_changed")
+        warnings = (*held.warnings, *(() if change is None else (warning_of_change(change),)))
+        return Answer(self._with_token(held.state, data), warnings)
 
     def _with_token(self, state: SessionState, data: dict[str, Any]) -> dict[str, Any]:
         """Put the step's token into the answer; it is stored nowhere."""

@@ -171,7 +171,8 @@ class LifecycleCommands:
 
     def _create(self, spec: Spec, params: StartParams) -> Held:
         env = self._core.env()
-        started = start_session(spec, start_options(self._core.defaults, params), env)
+        options = start_options(self._core.defaults, params)
+        started = start_session(spec, options, env, lost=self._core.store.vanished())
         why = Justification(params.reason_code, params.reason, self._core.policy.describe())
         started = audit_start(started, why, env)
         held = Held(started.state)

@@ -318,6 +318,17 @@ class JournalHead(Record):
     line_hash: str = "sha256:" + "0" * 64
 
 
+class LostSession(Record):
+    """A live session that had vanished with all its files when this one was started (ADR 0166).
+
+    `last_seen_at` is when it was last written, by its note outside the workspace.
+    """
+
+    session_id: str
+    spec_id: str
+    last_seen_at: AwareDatetime
+
+
 class SessionState(Record):
     """An autonomous session (`auto_<ULID>`), one file each.
 
@@ -326,6 +337,9 @@ class SessionState(Record):
         skipped_task_ids: deliverables that a caller skipped; not issued again before a rebase.
         retry_task_id: the deliverable whose step failed last; it is issued again first.
         stopped_after_phase_id: the phase whose completion the session stopped for already.
+        agreed_commands: phase → its verification commands in `status.json` at the start or last
+            rebase (ADR 0167); None in a session of before this was kept.
+        lost_sessions: those that this one stands in for, which nothing else tells of any more.
         journal_seq: number of the last journal entry, applied or still in the outbox.
         journal_head: number and hash of that entry's line; the store keeps it.
         state_version: grows by one with every write.
@@ -366,6 +380,8 @@ class SessionState(Record):
     retry_task_id: str | None = None
     stopped_after_phase_id: str | None = None
     workflow_structure: WorkflowStructure
+    agreed_commands: dict[str, tuple[str, ...]] | None = None
+    lost_sessions: tuple[LostSession, ...] = ()
     phase_timing: dict[str, PhaseTiming] = Field(default_factory=dict)
     lifecycle: Lifecycle = Lifecycle()
     last_report: RecordedReport | None = None

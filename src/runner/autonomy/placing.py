@@ -15,10 +15,13 @@ def place_of(workspace: str | None) -> str:
 
 def placed(view: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return a view whose recommended commands mean the workspace of `place`."""
-    actions = view.get("recommended_actions")
-    if not place or not actions:
-        return dict(view)
-    return {**view, "recommended_actions": [_placed_action(action, place) for action in actions]}
+    changed = dict(view)
+    if place and (actions := view.get("recommended_actions")):
+        changed["recommended_actions"] = [_placed_action(action, place) for action in actions]
+    context = view.get("resume_context")
+    if place and context and (hint := context.get("journal_hint")):
+        changed["resume_context"] = {**context, "journal_hint": placed_command(hint, place)}
+    return changed
 
 
 def placed_command(command: str, place: str) -> str:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runner.autonomy.core import Core
+from runner.autonomy.engine.agreeing import changed_commands
 from runner.autonomy.engine.pausing import Deadline, deadlines, missed, stale_reason
 from runner.autonomy.engine.progress import Progress
 from runner.autonomy.enums import FailureReason, GateStatus, SessionStatus
@@ -52,6 +53,8 @@ def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[
         "phase_gates": {i: g.model_dump(mode="json") for i, g in state.phase_gates.items()},
         "pending_manual_gate_ack": _dump(state.pending_manual_gate_ack),
         "last_heartbeat_at": _iso(state.context.last_heartbeat_at),
+        "changed_commands": [] if spec is None else changed_commands(state, spec),
+        "lost_sessions": [lost.model_dump(mode="json") for lost in state.lost_sessions],
         "context_usage_pct": state.context.context_usage_pct,
         "lifecycle": state.lifecycle.model_dump(mode="json"),
         "progress": progress_view(state, now),

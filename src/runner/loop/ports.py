@@ -154,8 +154,15 @@ class Verifier(Protocol):
 class ReviewBriefing(Protocol):
     """What an independent review is told about a phase."""
 
-    def text(self, phase_id: str) -> str:
-        """Return the briefing, Markdown."""
+    def text(
+        self, phase_id: str, *, changed_commands: Mapping[str, Sequence[str]] | None = None
+    ) -> str:
+        """Return the briefing, Markdown.
+
+        Args:
+            changed_commands: with `was` and `is`, where the phase's verification commands are not
+                those that the session was started with; None where they are.
+        """
         ...
 
 

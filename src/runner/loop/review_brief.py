@@ -4,7 +4,7 @@ Nearly all of it was written by the agents under review, or printed by programs 
 fenced as data, cut to a size, and what the runner itself says stands outside the fences.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from runner.deliverables.model import Deliverable, StatusFile
@@ -18,6 +18,7 @@ from runner.loop.repository import find_repository
 from runner.wording import plural, reason
 
 _CRITERIA_CHARACTERS = 60_000
+_COMMAND_CHARACTERS = 8000
 _OUTPUT_CHARACTERS = 3000
 _PATCH_CHARACTERS = 100_000
 _FILE_CHARACTERS = 16_000
@@ -56,7 +57,9 @@ class PhaseBriefing:
         self._load = load
         self._common = tuple(common_verification)
 
-    def text(self, phase_id: str) -> str:
+    def text(
+        self, phase_id: str, *, changed_commands: Mapping[str, Sequence[str]] | None = None
+    ) -> str:
         """See `ReviewBriefing.text`. Raises StateError when `status.json` can't be read."""
         file = self._load()
         deliverables = file.of_phase(phase_id) if file is not None else ()
@@ -69,6 +72,7 @@ class PhaseBriefing:
             *_criteria(deliverables),
             "### What the runner saw when it ran the verification commands",
             *_verification(run, commands),
+            *_changed(changed_commands),
             "### What changed since the phase began",
             *self._changes(phase_id, commands),
         ]
@@ -145,6 +149,22 @@ def _verification(run: KeptRun | None, commands: Sequence[str]) -> Iterator[str]
         yield fenced(f"$ {result.command}\n{result.output}", "output")
     if len(run.results) > _LISTED_RESULTS:
         yield f"And {plural(len(run.results) - _LISTED_RESULTS, 'more command')}."
+
+
+def _changed(change: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
+    """Yield that the commands are not those of the session's start: the diff may not show it."""
+    if change is None:
+        return
+    yield "### The verification commands were changed"
+    yield (
+        "`.runner/status.json` no longer has the commands that the session was started with, and "
+        "no rebase has accepted the new ones. Find out whether they prove less than those before, "
+        "and run those before where that is possible."
+    )
+    for name, commands in (("They were", change["was"]), ("They are", change["is"])):
+        yield f"{name}:"
+        text = "\n".join(f"$ {command}" for command in commands) or "(none)"
+        yield fenced(shortened(text, _COMMAND_CHARACTERS), "commands")
 
 
 def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:

@@ -99,11 +99,24 @@ def is_over(view: Mapping[str, Any]) -> bool:
 
 
 def problems_of_view(view: Mapping[str, Any], words: Words) -> Sequence[str]:
-    """Return what is wrong with a session whose file can't be used."""
+    """Return what is wrong with a session: its file, what it lost, how it is verified."""
     if "progress" in view:
-        return ()
+        return tuple(words.text(said, 1_000) for said in _marks_of(view))
     said = words.text(table(view.get("details")).get("message"), 1_000)
     return (said or "The autonomous session's file can't be used.",)
+
+
+def _marks_of(view: Mapping[str, Any]) -> Iterator[str]:
+    for lost in rows(view.get("lost_sessions")):
+        yield (
+            f"The session {lost.get('session_id')} was live when it vanished with all its files; it "
+            f"was last seen {lost.get('last_seen_at')}. Its counters, gates and journal are gone."
+        )
+    for change in rows(view.get("changed_commands")):
+        yield (
+            f"The verification commands of {change.get('phase_id')} were changed in status.json "
+            "since the session's start or last rebase."
+        )
 
 
 def _is_done(file: StatusFile | None) -> bool:

@@ -16,7 +16,7 @@ from runner.errors import PrerequisiteError
 from runner.server.app import serve
 from runner.server.reviewing import AgentReviewer
 from runner.server.surface import Surface
-from runner.server.wire import take_standard_streams
+from runner.server.wire import open_standard_error, take_standard_streams
 
 _LAST_WORK_SECONDS = 5.0
 
@@ -32,6 +32,7 @@ def run_server(workspace: Path, *, is_named: bool = False) -> int:
         PrerequisiteError: standard input or output is closed.
         ConfigError: `.runner/runner.toml` is wrong.
     """
+    open_standard_error()
     plane = open_plane(workspace)
     try:
         ends = take_standard_streams()

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import CancelledError
@@ -65,6 +66,21 @@ def take_standard_streams() -> Ends:
     os.close(nothing)
     os.dup2(2, 1)
     return ends
+
+
+def open_standard_error() -> None:
+    """Give a server whose standard error is closed one that goes nowhere.
+
+    Else the next file that is opened took its number, and with it whatever is printed.
+    """
+    try:
+        os.fstat(2)
+    except OSError:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        if nothing != 2:
+            os.dup2(nothing, 2)
+            os.close(nothing)
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - stays
 
 
 @asynccontextmanager

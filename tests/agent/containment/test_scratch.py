@@ -103,6 +103,15 @@ def test_two_projects_of_one_name_keep_their_caches_apart(
     assert None not in folders
 
 
+def test_a_home_that_is_not_there_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert (project_state(tmp_path / "app"), home.exists()) == (None, False)
+
+
 def test_without_a_writable_cache_there_is_no_folder_to_keep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

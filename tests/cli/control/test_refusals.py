@@ -1,5 +1,7 @@
 """What the words of refusals are on the command line; every code has its row in test_codes.py."""
 
+from pathlib import Path
+
 import pytest
 from tests.cli.control.kit import Cli
 from tests.cli.control.refusals import VARIANTS, Scene
@@ -26,7 +28,6 @@ def test_there_are_more_ways_to_a_code(cli: Cli, scene: Scene, code: ErrorCode) 
         ("step", "report"),
         ("step", "next", "--result", "{"),
         ("step", "next", "--result", "[]"),
-        ("step", "next", "--result", "@/nonexistent/report.json"),
         ("step", "next", "--result", "@/"),
         ("step", "heartbeat"),
         ("step", "heartbeat", "--context-usage-pct", "101"),
@@ -40,6 +41,12 @@ def test_there_are_more_ways_to_a_code(cli: Cli, scene: Scene, code: ErrorCode) 
 )
 def test_a_malformed_value_is_a_validation_error(cli: Cli, words: tuple[str, ...]) -> None:
     assert cli.refused(*words) == "VALIDATION_ERROR"
+
+
+def test_a_report_in_a_file_that_is_not_there_is_a_validation_error(
+    cli: Cli, tmp_path: Path
+) -> None:
+    assert cli.refused("step", "next", "--result", f"@{tmp_path}/report.json") == "VALIDATION_ERROR"
 
 
 def test_a_wrong_option_is_named_as_it_was_given(cli: Cli) -> None:

@@ -1,8 +1,10 @@
 """`runner status` beside an autonomous session: seed 002's resumption display."""
 
 import json
+import shutil
 from typing import Any
 
+from tests.autonomy.plane import write_status
 from tests.cli.control.kit import Cli, Done
 
 from runner.loop.drift import SpecText
@@ -127,3 +129,19 @@ def test_where_runner_run_is_at_home_the_status_names_it_once(cli: Cli) -> None:
     cli.start()
     said = _status(cli).out
     assert (said.count("runner run"), said.count("Next: runner run")) == (1, 1)
+
+
+def test_a_lost_session_is_shown_by_the_one_that_replaced_it(cli: Cli) -> None:
+    lost = cli.start()
+    shutil.rmtree(cli.workspace / ".runner" / "autonomy")
+    cli.start()
+    told = [" ".join(done.split()) for done in (_status(cli).out, cli.text("session", "status"))]
+    assert [f"Lost {lost}, last seen " in said for said in told] == [True, True]
+
+
+def test_changed_verification_commands_are_shown(cli: Cli) -> None:
+    cli.start()
+    phases = {"p1": ["A-001", "A-002"], "p2": ["B-001"]}
+    write_status(cli.workspace, phases, commands={"p1": ["true"]})
+    said = " ".join(_status(cli).out.split())
+    assert "Changed the verification commands of p1, in status.json" in said

@@ -1,6 +1,7 @@
 """What ends before the library is called: bad usage, a wrong workspace, a wrong configuration."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,17 +42,21 @@ def test_bad_usage_without_json_prints_nothing_on_stdout(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("words", [("session", "list"), ("step", "next"), ("capabilities",)])
-def test_a_workspace_that_is_not_there_is_bad_usage(cli: Cli, words: tuple[str, ...]) -> None:
-    done = cli.run(*words, "--workspace", "/nonexistent/place", "--json")
+def test_a_workspace_that_is_not_there_is_bad_usage(
+    cli: Cli, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = cli.run(*words, "--workspace", str(tmp_path / "missing"), "--json")
     envelope = json.loads(done.out)
     assert (done.code, envelope["data"]["error_code"]) == (2, "VALIDATION_ERROR")
     assert "--workspace" in envelope["data"]["remediation"]
 
 
-def test_people_are_told_about_a_workspace_that_is_not_there(cli: Cli) -> None:
-    done = cli.run("session", "list", "--workspace", "/nonexistent/place")
+def test_people_are_told_about_a_workspace_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    done = cli.run("session", "list", "--workspace", str(missing))
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("Error: Project directory not found: /nonexistent/place.\n")
+    said = " ".join(done.err.split())  # a long path is on a line of its own
+    assert said.startswith(f"Error: Project directory not found: {missing}. ")
 
 
 def test_a_wrong_runner_toml_is_an_envelope_that_names_the_line(cli: Cli) -> None:
@@ -88,6 +93,13 @@ def test_recommended_commands_name_the_workspace_that_was_named(cli: Cli) -> Non
     cli.start()
     data = cli.ok("session", "pause")
     assert data["recommended_actions"][0]["command"].endswith(f" --workspace {cli.workspace}")
+
+
+def test_the_journal_hint_names_the_workspace_that_was_named(cli: Cli) -> None:
+    cli.start()
+    cli.ok("session", "pause")
+    hint = cli.ok("session", "resume")["resume_context"]["journal_hint"]
+    assert hint.endswith(f" --workspace {cli.workspace}")
 
 
 def test_recommended_commands_name_no_workspace_where_none_was(

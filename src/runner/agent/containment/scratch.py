@@ -113,11 +113,15 @@ def project_state(project: Path) -> Path | None:
     """Return the folder for what this project's agents keep from run to run, made on demand.
 
     Each project has one of its own: a shared cache would let one project's agent leave
-    something for another's, or for the user. None where the user's cache can't be written.
+    something for another's, or for the user. None where the user's cache can't be written, or
+    would stand in a home folder that does not exist: a run makes nobody a home.
     """
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", project.name)[:40] or "project"
     digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:12]
     folder = user_cache_path("runner") / "sandbox" / f"{slug}-{digest}"
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home fails for users without any
+    if folder.is_relative_to(home) and not home.is_dir():
+        return None
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError:

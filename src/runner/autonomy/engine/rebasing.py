@@ -68,6 +68,7 @@ def _rebased(state: SessionState, spec: Spec, work: _Reconciled, env: Env) -> Se
         spec_file_size=spec.size,
         spec_title=spec.title,
         workflow_structure=spec.structure,
+        agreed_commands=spec.commands_by_phase,
         completed_task_ids=completed,
         skipped_task_ids=(),
         retry_task_id=None,

@@ -10,6 +10,7 @@ from runner.autonomy.enums import EntryType, GatePolicy, TaskStatus
 from runner.autonomy.models import (
     Counters,
     Limits,
+    LostSession,
     SessionState,
     StopConditions,
     WriteLock,
@@ -36,6 +37,7 @@ def start_session(
     *,
     session_id: str | None = None,
     after: int = 0,
+    lost: tuple[LostSession, ...] = (),
 ) -> Transition:
     """Return a running session for `spec`; what has passed already counts as completed.
 
@@ -45,6 +47,7 @@ def start_session(
         env: time, ids and key.
         session_id: of a session that is made anew because its file was lost; else None.
         after: the last number in the journal of such a session.
+        lost: live sessions that vanished with all their files; this one stands in for them.
     """
     passed = tuple(t.id for t in spec.tasks.values() if t.status is TaskStatus.PASSED)
     state = SessionState(
@@ -65,10 +68,12 @@ def start_session(
         gates_required=options.gates_required,
         completed_task_ids=passed,
         workflow_structure=spec.structure,
+        agreed_commands=spec.commands_by_phase,
+        lost_sessions=lost,
         journal_seq=after,
     )
     state = open_first_phase(state, spec, env)
-    sealed = seal(state, env, (_started(state),))
+    sealed = seal(state, env, (_started(state), *map(_lost, lost)))
     return Transition(sealed.evolve(state_version=1), {})
 
 
@@ -84,3 +89,12 @@ def _started(state: SessionState) -> Draft:
     content = f"Session {state.id} started with gate_policy={state.gate_policy}"
     data = {"gate_policy": state.gate_policy, "spec_id": state.spec_id}
     return Draft(EntryType.SESSION, "Autonomous session started", content, data)
+
+
+def _lost(gone: LostSession) -> Draft:
+    content = (
+        f"Session {gone.session_id} was live, last seen {gone.last_seen_at.isoformat()}, and has "
+        "vanished with all its files. Its counters, gates and journal are gone; this session "
+        "begins anew in its place."
+    )
+    return Draft(EntryType.SESSION, "Live session lost", content, gone.model_dump(mode="json"))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from runner.autonomy.engine.agreeing import change_of_commands, draft_of_change
 from runner.autonomy.engine.turn import Issue, Turn
 from runner.autonomy.enums import PauseReason, StepType
 from runner.autonomy.models import (
@@ -88,6 +89,11 @@ def issue_step(turn: Turn, issue: Issue) -> tuple[Turn, dict[str, Any]]:
         gate_attempt_id=gate.gate_attempt_id if _is_feedback(issue) else None,
     )
     proof = _proof(turn, step) if state.write_lock.enforced else None
+    change = None
+    if step.type is StepType.EXECUTE_VERIFICATION:
+        change = change_of_commands(state, spec, step.phase_id)
+    if change is not None:
+        turn = turn.noting(draft_of_change(change, step.step_id))
     issued = turn.with_state(
         last_step_issued=step,
         pending_step_proof=proof,
@@ -95,7 +101,8 @@ def issue_step(turn: Turn, issue: Issue) -> tuple[Turn, dict[str, Any]]:
         report_exempt=False,
     )
     findings = gate.findings if _is_feedback(issue) else None
-    return issued, describe_step(state.id, step, spec, proof, findings)
+    described = describe_step(state.id, step, spec, proof, findings)
+    return issued, described if change is None else {**described, "commands_changed": change}
 
 
 def describe_step(

@@ -106,8 +106,18 @@ class Spec:
 
     def commands(self, phase: SpecPhase) -> tuple[str, ...]:
         """Every command that verifies `phase`, each once, the deliverables' own first."""
-        own = (command for task in phase.tasks for command in task.verification)
-        return tuple(dict.fromkeys((*own, *phase.verification, *self.common_verification)))
+        return tuple(dict.fromkeys((*_own_commands(phase), *self.common_verification)))
+
+    @property
+    def commands_by_phase(self) -> dict[str, tuple[str, ...]]:
+        """The commands that the spec itself gives each phase; phases without any are left out."""
+        own = {phase.id: _own_commands(phase) for phase in self.phases}
+        return {phase_id: commands for phase_id, commands in own.items() if commands}
+
+    def own_commands(self, phase_id: str) -> tuple[str, ...]:
+        """Every command that the spec itself gives the phase, without those of the configuration."""
+        phase = self.phase(phase_id)
+        return () if phase is None else _own_commands(phase)
 
 
 def hash_structure(shapes: Iterable[PhaseShape]) -> str:
@@ -174,6 +184,11 @@ def diff_structures(old: WorkflowStructure, new: WorkflowStructure) -> Structure
         ),
         retyped=(*_retyped(old_phases, new_phases), *_retyped_tasks(old, new)),
     )
+
+
+def _own_commands(phase: SpecPhase) -> tuple[str, ...]:
+    of_tasks = (command for task in phase.tasks for command in task.verification)
+    return tuple(dict.fromkeys((*of_tasks, *phase.verification)))
 
 
 def _with_task(phase: SpecPhase, at: int, task: SpecTask) -> SpecPhase:

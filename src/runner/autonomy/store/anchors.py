@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Container, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +57,13 @@ class Anchors:
             finally:
                 os.close(descriptor)
             return _parse(text)
+        return None
+
+    def noted_at(self, session_id: str) -> datetime | None:
+        """Return when a session was last noted, None when there is no note."""
+        with contextlib.suppress(OSError):
+            noted = os.stat(self._path(session_id)).st_mtime  # noqa: PTH116 - as in `forget`
+            return datetime.fromtimestamp(noted, UTC).replace(microsecond=0)
         return None
 
     def write(self, session_id: str, anchor: Anchor) -> None:

@@ -11,7 +11,7 @@ from runner.autonomy.calls import seconds_left
 from runner.autonomy.engine.auditing import audit_gates
 from runner.autonomy.integrity import AuditError
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.models import JournalHead, SessionState
+from runner.autonomy.models import JournalHead, LostSession, SessionState
 from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.anchors import Anchor
 from runner.autonomy.store.documents import Documents
@@ -223,16 +223,29 @@ class SessionStore:
 
         Raises OSError.
         """
-        gone = [
-            session_id
-            for session_id, _ in self.anchors.live()
-            if session_id != state.id and self.files.has_vanished(session_id)
-        ]
+        gone = [session_id for session_id, _ in self._vanished() if session_id != state.id]
         for session_id in gone:
             self.anchors.forget(session_id)
         return tuple(
             f"The session {session_id} vanished with all its files." for session_id in gone
         )
+
+    def vanished(self) -> tuple[LostSession, ...]:
+        """Return the live sessions of which nothing is left but their notes; a start replaces them."""
+        try:
+            found = tuple(self._vanished())
+        except OSError:  # of which the commit warns
+            return ()
+        return tuple(
+            LostSession(session_id=session_id, spec_id=anchor.spec_id, last_seen_at=seen)
+            for session_id, anchor in found
+            if (seen := self.anchors.noted_at(session_id)) is not None
+        )
+
+    def _vanished(self) -> Iterator[tuple[str, Anchor]]:
+        for session_id, anchor in self.anchors.live():
+            if self.files.has_vanished(session_id):
+                yield session_id, anchor
 
     def collect_garbage(self, now: datetime) -> int:
         """Remove expired sessions and leftovers; return how many sessions that were."""

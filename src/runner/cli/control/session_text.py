@@ -119,6 +119,11 @@ def _standing_pairs(view: Mapping[str, Any], scene: Scene) -> Iterator[tuple[str
         yield "Errors", f"{counters['consecutive_errors']} in a row, {limit} are the limit"
     if lifecycle["last_error"]:
         yield "Last error", f"{lifecycle['last_error']} ({scene.ago(lifecycle['last_error_at'])})"
+    for lost in view["lost_sessions"]:
+        seen = f"last seen {scene.ago(lost['last_seen_at'])}"
+        yield "Lost", f"{lost['session_id']}, {seen}, with its counters, gates and journal"
+    for change in view["changed_commands"]:
+        yield "Changed", f"the verification commands of {change['phase_id']}, in status.json"
     yield "Gates", f"{view['gate_policy']} policy" if view["gates_required"] else "none"
 
 
