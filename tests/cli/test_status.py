@@ -107,6 +107,7 @@ def test_one_object_for_programs(project: Project) -> None:
         "project_dir": str(project.folder),
         "planned": True,
         "complete": False,
+        "spec_changed": False,
         "created_at": "2026-11-20",
         "updated_at": "2026-11-21",
         "deliverables": {"total": 4, "passed": 1, "blocked": 1, "pending": 2},

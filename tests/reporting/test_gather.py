@@ -9,6 +9,7 @@ from tests.autonomy.plane import START, write_status
 from tests.reporting.bench import CANARY, Bench, paid
 
 from runner.deliverables.model import Counts
+from runner.loop.drift import SpecText
 from runner.loop.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
 from runner.loop.history import history_path
 from runner.loop.receipts import receipts_folder
@@ -298,3 +299,20 @@ def test_problems_name_files_by_their_place_in_the_project(bench: Bench) -> None
     (bench.project / ".runner/autonomy/spend.json").write_text("{}")
     (problem,) = bench.report().problems
     assert problem.startswith(".runner/autonomy/spend.json ")
+
+
+def test_an_edited_spec_is_the_first_thing_that_needs_a_person(bench: Bench) -> None:
+    (bench.project / "SPEC.md").write_text("# one\n", encoding="utf-8")
+    spec = SpecText(bench.project)
+    spec.note(spec.digest())
+    (bench.project / "SPEC.md").write_text("# two\n", encoding="utf-8")
+    assert bench.finished().report().needs[0].command == "runner sync"
+
+
+def test_what_no_longer_passes_after_a_session_is_not_told_as_passed(bench: Bench) -> None:
+    bench.finished()
+    path = bench.project / ".runner" / "status.json"
+    path.write_text(path.read_text().replace('"passed": true', '"passed": false'))
+    report = bench.report()
+    assert report.outcome.state == "stopped"
+    assert [need.command for need in report.needs] == ["runner run"]

@@ -49,6 +49,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     session = _session(project, file.spec_id if file else spec_id)
     spend = SpendBook(project).load()
     rows = told_in_full(project, phase_rows(session or {}), spend.efforts)
+    spec_text = SpecText(project)
     view = StatusView(
         project_dir=project,
         spec_id=spec_id,
@@ -58,6 +59,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         spend=spend,
         rows={row["phase_id"]: row for row in rows},
         is_open=session is not None and session["status"] not in OVER,
+        spec_edited=spec_text.seems_edited(),
     )
     if as_json:
         typer.echo(json_text({**status_object(view), "session": session}))
@@ -72,7 +74,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
             utc_now(),
             width=screen_width(),
             place=place,
-            is_looped=SpecText(project).is_noted,
+            is_looped=spec_text.is_noted,
         )
         for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
             out.write(line + "\n")

@@ -38,6 +38,7 @@ class StatusView:
         spend: what all runs have cost.
         rows: how the phases stand in the autonomous session, by id (`loop.phases`).
         is_open: whether there is an autonomous session that is not over.
+        spec_edited: whether SPEC.md is another text than the plan was made from.
     """
 
     project_dir: Path
@@ -48,6 +49,7 @@ class StatusView:
     spend: Spend
     rows: Mapping[str, Row] = field(default_factory=dict)
     is_open: bool = False
+    spec_edited: bool = False
 
 
 def status_lines(view: StatusView) -> Iterator[str]:
@@ -60,6 +62,7 @@ def status_lines(view: StatusView) -> Iterator[str]:
             yield ""
             yield from _phase(view, view.file, phase)
         yield ""
+        yield from _drift(view)
         yield from _outlook(view.file, is_open=view.is_open)
     yield from _spent(view.spend)
     if view.holder is not None:
@@ -76,6 +79,7 @@ def status_object(view: StatusView) -> dict[str, Any]:
         "project_dir": str(view.project_dir),
         "planned": view.file is not None,
         "complete": file.all_achievable_passed,
+        "spec_changed": view.spec_edited,
         "created_at": _iso(file.created_at),
         "updated_at": _iso(file.updated_at),
         "deliverables": _counts(file.counts),
@@ -179,6 +183,12 @@ def _outlook(file: StatusFile, *, is_open: bool) -> Iterator[str]:
     if file.blocked:
         yield "What is blocked needs what .runner-note.md says is missing; after that set"
         yield '"blocked": false in .runner/status.json, and `runner run` tries it again.'
+
+
+def _drift(view: StatusView) -> Iterator[str]:
+    if view.spec_edited:
+        yield "SPEC.md has changed since the deliverables were planned from it. First of all:"
+        yield "`runner sync` takes the changes over and keeps what is done."
 
 
 def _described(holder: Holder) -> str:

@@ -11,6 +11,7 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.files import read_regular
+from runner.loop.drift import SpecText
 from runner.loop.effort import Effort, Efforts, Purpose, total
 from runner.loop.history import history_lines, history_path
 from runner.loop.ledger import STEP, Ledger
@@ -40,6 +41,7 @@ class Sources:
         page_of: reads the session's journal.
         reviews: the folder of reviews.
         run_command: `runner run` for this project.
+        sync_command: `runner sync` for it.
         redact: takes credentials out of a text.
     """
 
@@ -49,6 +51,7 @@ class Sources:
     page_of: PageOf
     reviews: Path
     run_command: str
+    sync_command: str
     redact: Callable[[str], str]
     version: str
     now: datetime
@@ -86,7 +89,9 @@ class _Gathering:
             file,
             words,
             driven=holder is not None,
+            spec_edited=SpecText(self._project).seems_edited(),
             run_command=self._sources.run_command,
+            sync_command=self._sources.sync_command,
         )
         last_run = history.runs[-1] if history.runs else None
         report = Report(

@@ -43,6 +43,8 @@ def outcome_of(
     reason = name(view.get("stale_reason")) or reason
     why = _REASONS.get(reason or "", reason or "")
     said = last.message if last is not None else ""
+    if status == "completed" and file is not None and not _is_done(file):
+        return Outcome("stopped", "Completed, but not everything in the plan passes now", said)
     if status == "completed":
         blocked = len(file.blocked) if file else 0
         left = f"; {blocked} blocked" if blocked else ""
@@ -64,15 +66,21 @@ def needs_of(
     words: Words,
     *,
     driven: bool,
+    spec_edited: bool,
     run_command: str,
+    sync_command: str,
 ) -> Iterator[Need]:
     """Yield what a person can do, the most fitting first; nothing while a run is at work.
 
     Args:
+        spec_edited: whether SPEC.md is another text than the plan was made from.
         run_command: `runner run` for this project.
+        sync_command: `runner sync` for it.
     """
     if driven:
         return
+    if spec_edited:
+        yield Need("SPEC.md has changed since the plan: take the changes over.", sync_command)
     for row in rows(view.get("recommended_actions"))[:_MANY]:
         command = words.text(row.get("command"), 1_000)
         yield Need(words.text(row.get("description"), 500), command)
@@ -89,7 +97,7 @@ def needs_of(
     status = view.get("effective_status")
     if status == "running" or (status == "paused" and view.get("pause_reason") == "phase_complete"):
         yield Need("Go on where the work stopped.", run_command)
-    elif status == "ended" and not _is_done(file):
+    elif status in _OVER and not _is_done(file):
         yield Need("Start a new session for what is left.", run_command)
 
 

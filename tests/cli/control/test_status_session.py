@@ -127,3 +127,25 @@ def test_where_runner_run_is_at_home_the_status_names_it_once(cli: Cli) -> None:
     cli.start()
     said = _status(cli).out
     assert (said.count("runner run"), said.count("Next: runner run")) == (1, 1)
+
+
+def test_an_edited_spec_is_told_before_anything_else_to_do(cli: Cli) -> None:
+    (cli.workspace / "SPEC.md").write_text("# one\n", encoding="utf-8")
+    spec = SpecText(cli.workspace)
+    spec.note(spec.digest())
+    assert not _object(cli)["spec_changed"]
+    (cli.workspace / "SPEC.md").write_text("# two\n", encoding="utf-8")
+    said = _status(cli).out
+    assert said.index("`runner sync` takes the changes over") < said.index("Next deliverable")
+    assert _object(cli)["spec_changed"]
+
+
+def test_an_older_copy_of_a_session_is_not_shown_as_the_session(cli: Cli) -> None:
+    session_id = cli.start()
+    before = cli.session_file().read_bytes()
+    cli.ok("session", "pause")
+    cli.session_file().write_bytes(before)
+    said = _status(cli).out
+    assert "an older copy of itself" in said
+    assert f"runner session reset --session-id {session_id}" in said
+    assert "session resume" not in said
