@@ -12,6 +12,7 @@ from runner.deliverables.model import Counts
 from runner.loop.drift import SpecText
 from runner.loop.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
 from runner.loop.history import history_path
+from runner.loop.ledger import STASH, Checkpoint, Ledger
 from runner.loop.receipts import receipts_folder
 from runner.loop.spending import SpendBook
 from runner.marker import Instruction
@@ -313,6 +314,16 @@ def test_what_no_longer_passes_after_a_session_is_not_told_as_passed(bench: Benc
     bench.finished()
     path = bench.project / ".runner" / "status.json"
     path.write_text(path.read_text().replace('"passed": true', '"passed": false'))
+    report = bench.report()
+    assert report.outcome.state == "stopped"
+    assert [need.command for need in report.needs] == ["runner run"]
+
+
+def test_what_was_rolled_back_is_not_told_as_passed(bench: Bench) -> None:
+    bench.finished()
+    ledger = Ledger(bench.project)
+    ledger.prepare()
+    ledger.add(Checkpoint(STASH, "stash-1", STASH, "a" * 40, "b" * 40, "refs/x", "now"))
     report = bench.report()
     assert report.outcome.state == "stopped"
     assert [need.command for need in report.needs] == ["runner run"]

@@ -23,6 +23,7 @@ from runner.loop.drift import SpecText
 from runner.loop.phases import phase_rows, told_in_full
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import SpendBook
+from runner.loop.unjudged import was_rolled_back
 
 HELP = help_text(
     "Show deliverables and phases, what they took, and what is next.",
@@ -60,6 +61,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         rows={row["phase_id"]: row for row in rows},
         is_open=session is not None and session["status"] not in OVER,
         spec_edited=spec_text.seems_edited(),
+        rolled_back=was_rolled_back(project),
     )
     if as_json:
         typer.echo(json_text({**status_object(view), "session": session}))

@@ -17,6 +17,7 @@ from runner.loop.history import history_lines, history_path
 from runner.loop.ledger import STEP, Ledger
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import Spend, SpendBook
+from runner.loop.unjudged import was_rolled_back
 from runner.reporting.evidence import Receipts, Reviews
 from runner.reporting.facts import Counts, Event, ModelUse, Report, Session, Took, Work
 from runner.reporting.history import History, HistoryReader
@@ -84,12 +85,14 @@ class _Gathering:
         self._problems += problems_of_view(view, words)
         holder = current_holder(self._project)
         costs = self._costs(history)
+        rolled_back = was_rolled_back(self._project)
         needs = needs_of(
             view,
             file,
             words,
             driven=holder is not None,
             spec_edited=SpecText(self._project).seems_edited(),
+            rolled_back=rolled_back,
             run_command=self._sources.run_command,
             sync_command=self._sources.sync_command,
         )
@@ -101,7 +104,9 @@ class _Gathering:
             spec_id=words.text(view.get("spec_id") or (file.spec_id if file else "?"), 200),
             spec_title=self._spec_title(),
             session=self._session(view),
-            outcome=outcome_of(view, file, last_run, driven=holder is not None),
+            outcome=outcome_of(
+                view, file, last_run, driven=holder is not None, rolled_back=rolled_back
+            ),
             counts=_counts(file),
             began_at=_first(history, view),
             last_at=_last(history, told, view),

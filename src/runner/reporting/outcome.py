@@ -29,7 +29,12 @@ _OVER = ("completed", "ended")
 
 
 def outcome_of(
-    view: Mapping[str, Any], file: StatusFile | None, last: Run | None, *, driven: bool
+    view: Mapping[str, Any],
+    file: StatusFile | None,
+    last: Run | None,
+    *,
+    driven: bool,
+    rolled_back: bool,
 ) -> Outcome:
     """Return how it stands.
 
@@ -37,6 +42,7 @@ def outcome_of(
         view: of the autonomous session.
         last: the end of the last run, None where none is known.
         driven: whether a run is at work.
+        rolled_back: whether the tree was rolled back since the last step.
     """
     status = name(view.get("effective_status")) or name(view.get("status")) or "?"
     reason = name(view.get("pause_reason")) or name(view.get("failure_reason"))
@@ -45,6 +51,8 @@ def outcome_of(
     said = last.message if last is not None else ""
     if status == "completed" and file is not None and not _is_done(file):
         return Outcome("stopped", "Completed, but not everything in the plan passes now", said)
+    if status == "completed" and rolled_back:
+        return Outcome("stopped", "Rolled back since everything passed", said)
     if status == "completed":
         blocked = len(file.blocked) if file else 0
         left = f"; {blocked} blocked" if blocked else ""
@@ -67,6 +75,7 @@ def needs_of(
     *,
     driven: bool,
     spec_edited: bool,
+    rolled_back: bool,
     run_command: str,
     sync_command: str,
 ) -> Iterator[Need]:
@@ -74,6 +83,7 @@ def needs_of(
 
     Args:
         spec_edited: whether SPEC.md is another text than the plan was made from.
+        rolled_back: whether the tree was rolled back since the last step.
         run_command: `runner run` for this project.
         sync_command: `runner sync` for it.
     """
@@ -99,6 +109,8 @@ def needs_of(
         yield Need("Go on where the work stopped.", run_command)
     elif status in _OVER and not _is_done(file):
         yield Need("Start a new session for what is left.", run_command)
+    elif status == "completed" and rolled_back:
+        yield Need("Have every phase verified and reviewed again.", run_command)
 
 
 def is_over(view: Mapping[str, Any]) -> bool:

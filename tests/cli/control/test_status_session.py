@@ -149,3 +149,11 @@ def test_an_older_copy_of_a_session_is_not_shown_as_the_session(cli: Cli) -> Non
     assert "an older copy of itself" in said
     assert f"runner session reset --session-id {session_id}" in said
     assert "session resume" not in said
+
+
+def test_a_gate_that_waits_for_a_person_was_run(cli: Cli) -> None:
+    cli.start("--gate-policy", "manual")
+    cli.answer(cli.report(cli.until("run_fidelity_gate")))
+    said = _status(cli).out
+    assert "gate waits for a person" in said[said.index("Session") :]
+    assert "gate not run yet" not in said
