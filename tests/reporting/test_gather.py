@@ -327,3 +327,19 @@ def test_what_was_rolled_back_is_not_told_as_passed(bench: Bench) -> None:
     report = bench.report()
     assert report.outcome.state == "stopped"
     assert [need.command for need in report.needs] == ["runner run"]
+
+
+@pytest.mark.parametrize("command", ["pause", "end"])
+def test_where_runs_work_it_is_a_run_that_goes_on(bench: Bench, command: str) -> None:
+    (bench.project / "SPEC.md").write_text("# one\n", encoding="utf-8")
+    spec = SpecText(bench.project)
+    spec.note(spec.digest())
+    if command == "end":
+        bench.client.start()
+        bench.client.ok("session", "end", session_id=bench.client.session_id)
+    else:
+        bench.client.start(stop_on_phase_completion=True)
+        data = bench.client.next()
+        while (step := data["next_step"]) is not None and step["type"] != "pause":
+            data = bench.client.next(bench.client.report(step))
+    assert [need.command for need in bench.report().needs] == ["runner run"]

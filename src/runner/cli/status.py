@@ -80,7 +80,9 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         )
         for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
             out.write(line + "\n")
-        told = scene.is_looped and session["effective_status"] == "running"
+        told = scene.is_looped and (
+            session["effective_status"] == "running" or session["pause_reason"] == "phase_complete"
+        )
         if view.is_open and view.holder is None and not told:
             out.write("\n`runner run` goes on with it once nothing above waits for a person.\n")
 

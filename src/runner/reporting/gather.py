@@ -85,14 +85,15 @@ class _Gathering:
         self._problems += problems_of_view(view, words)
         holder = current_holder(self._project)
         costs = self._costs(history)
-        rolled_back = was_rolled_back(self._project)
+        rolled_back, spec_text = was_rolled_back(self._project), SpecText(self._project)
         needs = needs_of(
             view,
             file,
             words,
             driven=holder is not None,
-            spec_edited=SpecText(self._project).seems_edited(),
+            spec_edited=spec_text.seems_edited(),
             rolled_back=rolled_back,
+            looped=spec_text.is_noted,
             run_command=self._sources.run_command,
             sync_command=self._sources.sync_command,
         )

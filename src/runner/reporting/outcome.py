@@ -76,6 +76,7 @@ def needs_of(
     driven: bool,
     spec_edited: bool,
     rolled_back: bool,
+    looped: bool,
     run_command: str,
     sync_command: str,
 ) -> Iterator[Need]:
@@ -84,6 +85,7 @@ def needs_of(
     Args:
         spec_edited: whether SPEC.md is another text than the plan was made from.
         rolled_back: whether the tree was rolled back since the last step.
+        looped: whether `runner run` has worked here.
         run_command: `runner run` for this project.
         sync_command: `runner sync` for it.
     """
@@ -91,7 +93,11 @@ def needs_of(
         return
     if spec_edited:
         yield Need("SPEC.md has changed since the plan: take the changes over.", sync_command)
-    for row in rows(view.get("recommended_actions"))[:_MANY]:
+    status = view.get("effective_status")
+    at_phase = status == "paused" and view.get("pause_reason") == "phase_complete"
+    # What a run does by itself is said once, below, and not with the control plane's commands.
+    by_run = looped and (at_phase or status in _OVER)
+    for row in rows(view.get("recommended_actions"))[: 0 if by_run else _MANY]:
         command = words.text(row.get("command"), 1_000)
         yield Need(words.text(row.get("description"), 500), command)
     if file is not None and file.blocked:
@@ -104,10 +110,9 @@ def needs_of(
             ),
             run_command,
         )
-    status = view.get("effective_status")
-    if status == "running" or (status == "paused" and view.get("pause_reason") == "phase_complete"):
+    if status == "running" or at_phase:
         yield Need("Go on where the work stopped.", run_command)
-    elif status in _OVER and not _is_done(file):
+    elif status == "ended" or (status == "completed" and not _is_done(file)):
         yield Need("Start a new session for what is left.", run_command)
     elif status == "completed" and rolled_back:
         yield Need("Have every phase verified and reviewed again.", run_command)

@@ -157,3 +157,15 @@ def test_a_gate_that_waits_for_a_person_was_run(cli: Cli) -> None:
     said = _status(cli).out
     assert "gate waits for a person" in said[said.index("Session") :]
     assert "gate not run yet" not in said
+
+
+def test_where_runs_work_a_run_goes_on_with_the_next_phase(cli: Cli) -> None:
+    (cli.workspace / "SPEC.md").write_text("# one\n", encoding="utf-8")
+    spec = SpecText(cli.workspace)
+    spec.note(spec.digest())
+    cli.start("--stop-on-phase-completion")
+    cli.answer(cli.report(cli.until("run_fidelity_gate")))
+    said = _status(cli).out
+    assert "paused (phase_complete)" in said
+    assert "Next: runner run" in said
+    assert "session resume" not in said
