@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from runner.autonomy.assembly import open_control_plane
 from runner.cli.main import run_command_line
 from runner.loop.effort import Effort, Purpose
+from runner.loop.ledger import STASH, Checkpoint, Ledger
 from runner.loop.run_lock import run_lock
 from runner.loop.spending import Spend, SpendBook
 
@@ -107,6 +108,7 @@ def test_one_object_for_programs(project: Project) -> None:
         "project_dir": str(project.folder),
         "planned": True,
         "complete": False,
+        "spec_changed": False,
         "created_at": "2026-11-20",
         "updated_at": "2026-11-21",
         "deliverables": {"total": 4, "passed": 1, "blocked": 1, "pending": 2},
@@ -280,3 +282,12 @@ def test_wide_characters_are_counted_as_they_are_shown(project: Project) -> None
     lines = project.text().splitlines()
     assert max(map(cell_len, lines)) <= 80
     assert lines[-1].endswith("…")
+
+
+def test_what_was_rolled_back_is_not_done(project: Project) -> None:
+    project.plan({"deliverables": [_item("A", passed=True)]})
+    ledger = Ledger(project.folder)
+    ledger.prepare()
+    ledger.add(Checkpoint(STASH, "stash-1", STASH, "a" * 40, "b" * 40, "refs/x", "now"))
+    assert "nothing is left" not in project.text()
+    assert "`runner run` verifies and reviews every phase again." in project.text()

@@ -38,6 +38,17 @@ async def test_a_spec_that_was_edited_between_runs_starts_no_agent(tmp_path: Pat
     assert "runner sync" in str(result.hint)
 
 
+async def test_a_spec_that_was_edited_after_everything_passed_has_not_passed(
+    tmp_path: Path,
+) -> None:
+    done = Bench(tmp_path)
+    await done.execute()
+    done.spec.write_text("# another\n", encoding="utf-8")
+    again = Bench(tmp_path)
+    result = await again.execute()
+    assert (result.exit_reason, again.instructions()) == (ExitReason.BLOCKED_RUNTIME, [])
+
+
 async def test_a_spec_that_is_edited_in_mid_run_ends_it_after_the_step(tmp_path: Path) -> None:
     class Editing(Bench):
         async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
@@ -270,3 +281,20 @@ async def test_people_are_told_of_an_edit_while_the_session_still_runs(
     bench.plan.put(deliverable(1), deliverable(2))
     await bench.execute()
     assert bench.told_in_session == 1
+
+
+def test_an_edit_is_seen_without_writing_anything(tmp_path: Path) -> None:
+    (tmp_path / "SPEC.md").write_text("one", encoding="utf-8")
+    spec = SpecText(tmp_path)
+    assert (spec.seems_edited(), spec.is_noted) == (False, False)
+    spec.note(spec.digest())
+    (tmp_path / "SPEC.md").write_text("two", encoding="utf-8")
+    assert spec.seems_edited()
+
+
+def test_what_can_not_be_told_is_no_edit(tmp_path: Path) -> None:
+    (tmp_path / "SPEC.md").write_text("one", encoding="utf-8")
+    spec = SpecText(tmp_path)
+    spec.note("of another text")
+    (tmp_path / ".runner" / "autonomy" / "spec-text.json").write_text("[]", encoding="utf-8")
+    assert not spec.seems_edited()

@@ -12,6 +12,7 @@ from tests.loop.repositories import contents, git, write
 from runner.errors import PrerequisiteError, RunnerError, UsageError
 from runner.loop import rollback as rollback_module
 from runner.loop.checkpoints import GitCheckpoints
+from runner.loop.drift import SpecText
 from runner.loop.ledger import Checkpoint, Ledger
 from runner.loop.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
 
@@ -49,6 +50,30 @@ def test_status_json_goes_back_too(repository: Path) -> None:
     write(repository, _dot_runner__status_dot_json='{"later": 1}')
     go_back(repository, "step_A")
     assert (repository / ".runner" / "status.json").read_text() == "{}\n"
+
+
+def test_the_text_that_the_plan_was_made_from_goes_back_with_it(repository: Path) -> None:
+    spec = SpecText(repository)
+    write(repository, SPEC_dot_md="one\n")
+    spec.note(spec.digest())
+    record(repository, "step_A")
+    write(repository, SPEC_dot_md="two\n")
+    spec.note(spec.digest())  # a sync
+    stash = go_back(repository, "step_A").stash
+    assert not spec.changed()
+    go_back(repository, stash.name)
+    assert not spec.changed()
+
+
+def test_an_edit_that_no_plan_was_made_from_is_still_one(repository: Path) -> None:
+    spec = SpecText(repository)
+    write(repository, SPEC_dot_md="one\n")
+    spec.note(spec.digest())
+    write(repository, SPEC_dot_md="two\n")
+    record(repository, "step_A")
+    spec.note(spec.digest())  # a sync
+    go_back(repository, "step_A")
+    assert spec.changed()
 
 
 def test_the_users_configuration_does_not_go_back(repository: Path) -> None:

@@ -99,6 +99,7 @@ class Bench:
             page_of=core.store.journal(view["session_id"]).page,
             reviews=core.store.layout.root / "reviews",
             run_command="runner run",
+            sync_command="runner sync",
             redact=Redactor({}).text,
             version="0.0",
             now=datetime(2026, 3, 2, tzinfo=UTC),

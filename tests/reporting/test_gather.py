@@ -10,8 +10,10 @@ from tests.autonomy.plane import START, write_status
 from tests.reporting.bench import CANARY, Bench, paid
 
 from runner.deliverables.model import Counts
+from runner.loop.drift import SpecText
 from runner.loop.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
 from runner.loop.history import history_path
+from runner.loop.ledger import STASH, Checkpoint, Ledger
 from runner.loop.receipts import receipts_folder
 from runner.loop.spending import SpendBook
 from runner.marker import Instruction
@@ -316,3 +318,46 @@ def test_changed_verification_commands_are_a_problem(bench: Bench) -> None:
     # Gaining commands is a change of structure as well; this is about what is told.
     [problem] = bench.report().problems
     assert "verification commands of p1 were changed" in problem
+
+
+def test_an_edited_spec_is_the_first_thing_that_needs_a_person(bench: Bench) -> None:
+    (bench.project / "SPEC.md").write_text("# one\n", encoding="utf-8")
+    spec = SpecText(bench.project)
+    spec.note(spec.digest())
+    (bench.project / "SPEC.md").write_text("# two\n", encoding="utf-8")
+    assert bench.finished().report().needs[0].command == "runner sync"
+
+
+def test_what_no_longer_passes_after_a_session_is_not_told_as_passed(bench: Bench) -> None:
+    bench.finished()
+    path = bench.project / ".runner" / "status.json"
+    path.write_text(path.read_text().replace('"passed": true', '"passed": false'))
+    report = bench.report()
+    assert report.outcome.state == "stopped"
+    assert [need.command for need in report.needs] == ["runner run"]
+
+
+def test_what_was_rolled_back_is_not_told_as_passed(bench: Bench) -> None:
+    bench.finished()
+    ledger = Ledger(bench.project)
+    ledger.prepare()
+    ledger.add(Checkpoint(STASH, "stash-1", STASH, "a" * 40, "b" * 40, "refs/x", "now"))
+    report = bench.report()
+    assert report.outcome.state == "stopped"
+    assert [need.command for need in report.needs] == ["runner run"]
+
+
+@pytest.mark.parametrize("command", ["pause", "end"])
+def test_where_runs_work_it_is_a_run_that_goes_on(bench: Bench, command: str) -> None:
+    (bench.project / "SPEC.md").write_text("# one\n", encoding="utf-8")
+    spec = SpecText(bench.project)
+    spec.note(spec.digest())
+    if command == "end":
+        bench.client.start()
+        bench.client.ok("session", "end", session_id=bench.client.session_id)
+    else:
+        bench.client.start(stop_on_phase_completion=True)
+        data = bench.client.next()
+        while (step := data["next_step"]) is not None and step["type"] != "pause":
+            data = bench.client.next(bench.client.report(step))
+    assert [need.command for need in bench.report().needs] == ["runner run"]

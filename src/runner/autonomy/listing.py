@@ -14,6 +14,7 @@ from runner.autonomy.engine.lifecycle import finish
 from runner.autonomy.engine.pausing import Deadline, deadlines
 from runner.autonomy.engine.turn import Draft, Turn
 from runner.autonomy.enums import EntryType
+from runner.autonomy.integrity import AuditError
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.paging import decode_cursor, encode_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
@@ -175,7 +176,11 @@ class Listing:
     def _view(self, row: _Row) -> dict[str, Any] | None:
         if row.is_damaged:
             return dict(row.view)
-        state = self._core.store.files.read(row.session_id)
+        try:
+            state = self._core.store.latest(row.session_id)
+        except AuditError as error:
+            reason = failure_reason(error)
+            return failed_view(row.session_id, row.spec_id, reason, error.message)
         if state is None:
             return None  # it was over, and has just been removed
         spec, _ = self._core.read_spec(state.spec_id)

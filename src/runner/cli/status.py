@@ -23,6 +23,7 @@ from runner.loop.drift import SpecText
 from runner.loop.phases import phase_rows, told_in_full
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import SpendBook
+from runner.loop.unjudged import was_rolled_back
 
 HELP = help_text(
     "Show deliverables and phases, what they took, and what is next.",
@@ -49,6 +50,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     session = _session(project, file.spec_id if file else spec_id)
     spend = SpendBook(project).load()
     rows = told_in_full(project, phase_rows(session or {}), spend.efforts)
+    spec_text = SpecText(project)
     view = StatusView(
         project_dir=project,
         spec_id=spec_id,
@@ -58,6 +60,8 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         spend=spend,
         rows={row["phase_id"]: row for row in rows},
         is_open=session is not None and session["status"] not in OVER,
+        spec_edited=spec_text.seems_edited(),
+        rolled_back=was_rolled_back(project),
     )
     if as_json:
         typer.echo(json_text({**status_object(view), "session": session}))
@@ -72,11 +76,13 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
             utc_now(),
             width=screen_width(),
             place=place,
-            is_looped=SpecText(project).is_noted,
+            is_looped=spec_text.is_noted,
         )
         for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
             out.write(line + "\n")
-        told = scene.is_looped and session["effective_status"] == "running"
+        told = scene.is_looped and (
+            session["effective_status"] == "running" or session["pause_reason"] == "phase_complete"
+        )
         if view.is_open and view.holder is None and not told:
             out.write("\n`runner run` goes on with it once nothing above waits for a person.\n")
     out.require_written()

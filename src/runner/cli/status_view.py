@@ -38,6 +38,8 @@ class StatusView:
         spend: what all runs have cost.
         rows: how the phases stand in the autonomous session, by id (`loop.phases`).
         is_open: whether there is an autonomous session that is not over.
+        spec_edited: whether SPEC.md is another text than the plan was made from.
+        rolled_back: whether the tree was rolled back since the last step.
     """
 
     project_dir: Path
@@ -48,6 +50,8 @@ class StatusView:
     spend: Spend
     rows: Mapping[str, Row] = field(default_factory=dict)
     is_open: bool = False
+    spec_edited: bool = False
+    rolled_back: bool = False
 
 
 def status_lines(view: StatusView) -> Iterator[str]:
@@ -60,7 +64,8 @@ def status_lines(view: StatusView) -> Iterator[str]:
             yield ""
             yield from _phase(view, view.file, phase)
         yield ""
-        yield from _outlook(view.file, is_open=view.is_open)
+        yield from _drift(view)
+        yield from _outlook(view, view.file)
     yield from _spent(view.spend)
     if view.holder is not None:
         yield fit(f"A run is at work{_described(view.holder)}.", WIDTH)
@@ -76,6 +81,7 @@ def status_object(view: StatusView) -> dict[str, Any]:
         "project_dir": str(view.project_dir),
         "planned": view.file is not None,
         "complete": file.all_achievable_passed,
+        "spec_changed": view.spec_edited,
         "created_at": _iso(file.created_at),
         "updated_at": _iso(file.updated_at),
         "deliverables": _counts(file.counts),
@@ -162,13 +168,16 @@ def _spent(spend: Spend) -> Iterator[str]:
         yield fit(f"Outside of phases ({names}): {took}.", WIDTH)
 
 
-def _outlook(file: StatusFile, *, is_open: bool) -> Iterator[str]:
+def _outlook(view: StatusView, file: StatusFile) -> Iterator[str]:
     following = file.next_runnable
     if following is not None:
         yield fit(f"Next deliverable: {following.id} {following.description}", WIDTH)
     elif not file.active:
         yield "No deliverable is active: there is nothing to do."
-    elif file.all_achievable_passed and is_open:
+    elif file.all_achievable_passed and view.rolled_back:
+        yield "All achievable deliverables had passed; the files were rolled back since."
+        yield "`runner run` verifies and reviews every phase again."
+    elif file.all_achievable_passed and view.is_open:
         yield "All achievable deliverables passed; a phase is still to be verified or reviewed."
     elif file.all_achievable_passed:
         yield "All achievable deliverables passed; nothing is left to do."
@@ -179,6 +188,12 @@ def _outlook(file: StatusFile, *, is_open: bool) -> Iterator[str]:
     if file.blocked:
         yield "What is blocked needs what .runner-note.md says is missing; after that set"
         yield '"blocked": false in .runner/status.json, and `runner run` tries it again.'
+
+
+def _drift(view: StatusView) -> Iterator[str]:
+    if view.spec_edited:
+        yield "SPEC.md has changed since the deliverables were planned from it. First of all:"
+        yield "`runner sync` takes the changes over and keeps what is done."
 
 
 def _described(holder: Holder) -> str:

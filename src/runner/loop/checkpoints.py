@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.errors import RunnerError
+from runner.loop.drift import SpecText
 from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
 from runner.loop.repository import Repository, find_repository
 from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
@@ -151,6 +152,7 @@ def keep(
         summary=title,
         nested=snapshot.nested,
         left_out=snapshot.left_out,
+        spec=SpecText(git.repository.project).noted,
     )
     return write_down(git, ledger, checkpoint)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import PrerequisiteError, StateError
@@ -26,6 +27,20 @@ class SpecText:
     def is_noted(self) -> bool:
         """Whether a run or a sync has worked here."""
         return self._note.is_file()
+
+    @property
+    def noted(self) -> str | None:
+        """What identifies the text that was planned from; None where that is not known."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            digest = json.loads(read_regular(self._note, limit=4096))["sha256"]
+            return digest if isinstance(digest, str) else None
+        return None
+
+    def seems_edited(self) -> bool:
+        """Whether the text differs from a noted one. Writes nothing; False where it can't be told."""
+        with suppress(PrerequisiteError):
+            return self.noted not in (None, self.digest())
+        return False
 
     def digest(self) -> str:
         """Return what identifies the text as it is now.

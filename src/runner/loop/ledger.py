@@ -38,6 +38,8 @@ class Checkpoint:
         at: when, ISO 8601 with its zone.
         nested: folders with a repository of their own, which are not in it.
         left_out: files that are not in it, too large or unreadable.
+        spec: the text of SPEC.md that its plan was made from (`SpecText.noted`); None where that
+            is not known.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class Checkpoint:
     summary: str = ""
     nested: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    spec: str | None = None
 
 
 class Ledger:
@@ -130,12 +133,13 @@ def _read(line: bytes) -> Checkpoint | None:
         return None
     if not (_OBJECT_ID.fullmatch(raw["commit"]) and _OBJECT_ID.fullmatch(raw["tree"])):
         return None
-    phase_id = raw.get("phase_id")
+    phase_id, spec = raw.get("phase_id"), raw.get("spec")
     return Checkpoint(
         **{name: raw[name] for name in _TEXTS},
         phase_id=phase_id if isinstance(phase_id, str) else None,
         nested=_texts(raw.get("nested")),
         left_out=_texts(raw.get("left_out")),
+        spec=spec if isinstance(spec, str) else None,
     )
 
 

@@ -18,6 +18,7 @@ from runner.deliverables.workspace import status_path
 from runner.errors import PrerequisiteError, UsageError
 from runner.files import locked
 from runner.loop.checkpoints import repository_of, write_down
+from runner.loop.drift import SpecText
 from runner.loop.ledger import PHASE, STASH, Checkpoint, Ledger
 from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
 from runner.loop.snapshot import MAX_FILE_BYTES, names, take_snapshot
@@ -109,10 +110,14 @@ class Rollback:
         Raises:
             GitError: one of them was changed meanwhile; then none is.
             LockTimeoutError: another process is writing `status.json`.
+            StateWriteError: the files are back; which SPEC.md they belong to can't be noted.
         """
         project = self._git.repository.project
         with locked(StatusRepository(status_path(project)).lock_path):
             _merge(self._git, self.target, dry=False)
+            if self.target.spec is not None:
+                # The plan is the old one again; a sync since then has noted a later text.
+                SpecText(project).note(self.target.spec)
 
 
 @contextmanager
@@ -169,6 +174,7 @@ def _stash(git: ShadowGit, ledger: Ledger, target: Checkpoint, at: datetime) -> 
         summary=f"before going back to {target.name}",
         nested=snapshot.nested,
         left_out=snapshot.left_out,
+        spec=SpecText(project).noted,
     )
 
 

@@ -159,13 +159,14 @@ class SteppedFlow:
 
     async def _run(self, sessions: Sessions) -> Ending:
         await self._plan(sessions)
+        # First of all: what has passed by another text says nothing about this one.
+        if await self._edits.spec_changed():
+            return CHANGED_SPEC
         live = await find_session(self._plane, self._settings.spec_id)
         if live is None:
             ending = await self._nothing_to_do()
             if ending is not None:
                 return ending
-        if await self._edits.spec_changed():
-            return CHANGED_SPEC
         opened = await open_session(self._plane, self._settings.spec_id, self._settings.beginning)
         if (warning := unheeded(self._settings.start, opened.view)) is not None:
             self._sink(warning)

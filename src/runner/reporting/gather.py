@@ -11,11 +11,13 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.files import read_regular
+from runner.loop.drift import SpecText
 from runner.loop.effort import Effort, Efforts, Purpose, total
 from runner.loop.history import history_lines, history_path
 from runner.loop.ledger import STEP, Ledger
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import Spend, SpendBook
+from runner.loop.unjudged import was_rolled_back
 from runner.reporting.evidence import Receipts, Reviews
 from runner.reporting.facts import Counts, Event, ModelUse, Report, Session, Took, Work
 from runner.reporting.history import History, HistoryReader
@@ -40,6 +42,7 @@ class Sources:
         page_of: reads the session's journal.
         reviews: the folder of reviews.
         run_command: `runner run` for this project.
+        sync_command: `runner sync` for it.
         redact: takes credentials out of a text.
     """
 
@@ -49,6 +52,7 @@ class Sources:
     page_of: PageOf
     reviews: Path
     run_command: str
+    sync_command: str
     redact: Callable[[str], str]
     version: str
     now: datetime
@@ -81,12 +85,17 @@ class _Gathering:
         self._problems += problems_of_view(view, words)
         holder = current_holder(self._project)
         costs = self._costs(history)
+        rolled_back, spec_text = was_rolled_back(self._project), SpecText(self._project)
         needs = needs_of(
             view,
             file,
             words,
             driven=holder is not None,
+            spec_edited=spec_text.seems_edited(),
+            rolled_back=rolled_back,
+            looped=spec_text.is_noted,
             run_command=self._sources.run_command,
+            sync_command=self._sources.sync_command,
         )
         last_run = history.runs[-1] if history.runs else None
         report = Report(
@@ -96,7 +105,9 @@ class _Gathering:
             spec_id=words.text(view.get("spec_id") or (file.spec_id if file else "?"), 200),
             spec_title=self._spec_title(),
             session=self._session(view),
-            outcome=outcome_of(view, file, last_run, driven=holder is not None),
+            outcome=outcome_of(
+                view, file, last_run, driven=holder is not None, rolled_back=rolled_back
+            ),
             counts=_counts(file),
             began_at=_first(history, view),
             last_at=_last(history, told, view),

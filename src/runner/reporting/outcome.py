@@ -29,7 +29,12 @@ _OVER = ("completed", "ended")
 
 
 def outcome_of(
-    view: Mapping[str, Any], file: StatusFile | None, last: Run | None, *, driven: bool
+    view: Mapping[str, Any],
+    file: StatusFile | None,
+    last: Run | None,
+    *,
+    driven: bool,
+    rolled_back: bool,
 ) -> Outcome:
     """Return how it stands.
 
@@ -37,12 +42,17 @@ def outcome_of(
         view: of the autonomous session.
         last: the end of the last run, None where none is known.
         driven: whether a run is at work.
+        rolled_back: whether the tree was rolled back since the last step.
     """
     status = name(view.get("effective_status")) or name(view.get("status")) or "?"
     reason = name(view.get("pause_reason")) or name(view.get("failure_reason"))
     reason = name(view.get("stale_reason")) or reason
     why = _REASONS.get(reason or "", reason or "")
     said = last.message if last is not None else ""
+    if status == "completed" and file is not None and not _is_done(file):
+        return Outcome("stopped", "Completed, but not everything in the plan passes now", said)
+    if status == "completed" and rolled_back:
+        return Outcome("stopped", "Rolled back since everything passed", said)
     if status == "completed":
         blocked = len(file.blocked) if file else 0
         left = f"; {blocked} blocked" if blocked else ""
@@ -64,16 +74,30 @@ def needs_of(
     words: Words,
     *,
     driven: bool,
+    spec_edited: bool,
+    rolled_back: bool,
+    looped: bool,
     run_command: str,
+    sync_command: str,
 ) -> Iterator[Need]:
     """Yield what a person can do, the most fitting first; nothing while a run is at work.
 
     Args:
+        spec_edited: whether SPEC.md is another text than the plan was made from.
+        rolled_back: whether the tree was rolled back since the last step.
+        looped: whether `runner run` has worked here.
         run_command: `runner run` for this project.
+        sync_command: `runner sync` for it.
     """
     if driven:
         return
-    for row in rows(view.get("recommended_actions"))[:_MANY]:
+    if spec_edited:
+        yield Need("SPEC.md has changed since the plan: take the changes over.", sync_command)
+    status = view.get("effective_status")
+    at_phase = status == "paused" and view.get("pause_reason") == "phase_complete"
+    # What a run does by itself is said once, below, and not with the control plane's commands.
+    by_run = looped and (at_phase or status in _OVER)
+    for row in rows(view.get("recommended_actions"))[: 0 if by_run else _MANY]:
         command = words.text(row.get("command"), 1_000)
         yield Need(words.text(row.get("description"), 500), command)
     if file is not None and file.blocked:
@@ -86,11 +110,12 @@ def needs_of(
             ),
             run_command,
         )
-    status = view.get("effective_status")
-    if status == "running" or (status == "paused" and view.get("pause_reason") == "phase_complete"):
+    if status == "running" or at_phase:
         yield Need("Go on where the work stopped.", run_command)
-    elif status == "ended" and not _is_done(file):
+    elif status == "ended" or (status == "completed" and not _is_done(file)):
         yield Need("Start a new session for what is left.", run_command)
+    elif status == "completed" and rolled_back:
+        yield Need("Have every phase verified and reviewed again.", run_command)
 
 
 def is_over(view: Mapping[str, Any]) -> bool:

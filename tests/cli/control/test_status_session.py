@@ -145,3 +145,45 @@ def test_changed_verification_commands_are_shown(cli: Cli) -> None:
     write_status(cli.workspace, phases, commands={"p1": ["true"]})
     said = " ".join(_status(cli).out.split())
     assert "Changed the verification commands of p1, in status.json" in said
+
+
+def test_an_edited_spec_is_told_before_anything_else_to_do(cli: Cli) -> None:
+    (cli.workspace / "SPEC.md").write_text("# one\n", encoding="utf-8")
+    spec = SpecText(cli.workspace)
+    spec.note(spec.digest())
+    assert not _object(cli)["spec_changed"]
+    (cli.workspace / "SPEC.md").write_text("# two\n", encoding="utf-8")
+    said = _status(cli).out
+    assert said.index("`runner sync` takes the changes over") < said.index("Next deliverable")
+    assert _object(cli)["spec_changed"]
+
+
+def test_an_older_copy_of_a_session_is_not_shown_as_the_session(cli: Cli) -> None:
+    session_id = cli.start()
+    before = cli.session_file().read_bytes()
+    cli.ok("session", "pause")
+    cli.session_file().write_bytes(before)
+    said = _status(cli).out
+    assert "an older copy of itself" in said
+    assert f"runner session reset --session-id {session_id}" in said
+    assert "session resume" not in said
+
+
+def test_a_gate_that_waits_for_a_person_was_run(cli: Cli) -> None:
+    cli.start("--gate-policy", "manual")
+    cli.answer(cli.report(cli.until("run_fidelity_gate")))
+    said = _status(cli).out
+    assert "gate waits for a person" in said[said.index("Session") :]
+    assert "gate not run yet" not in said
+
+
+def test_where_runs_work_a_run_goes_on_with_the_next_phase(cli: Cli) -> None:
+    (cli.workspace / "SPEC.md").write_text("# one\n", encoding="utf-8")
+    spec = SpecText(cli.workspace)
+    spec.note(spec.digest())
+    cli.start("--stop-on-phase-completion")
+    cli.answer(cli.report(cli.until("run_fidelity_gate")))
+    said = _status(cli).out
+    assert "paused (phase_complete)" in said
+    assert "Next: runner run" in said
+    assert "session resume" not in said

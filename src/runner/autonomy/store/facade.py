@@ -135,6 +135,18 @@ class SessionStore:
         self.heal(session_id)
         return Loaded(state, tuple(filter(None, (unreadable, problem))), problem)
 
+    def latest(self, session_id: str) -> SessionState | None:
+        """Return the session for those who write nothing at all, not even to heal it.
+
+        Raises what reading its file raises, and AuditError where that is an older copy.
+        """
+        # In this order: notes follow the file, so what is written meanwhile is in none of them.
+        anchor = self.anchors.read(session_id)
+        state = self.files.read(session_id)
+        if state is not None and _is_ahead(anchor, state):
+            raise _older_copy(session_id)
+        return state
+
     def audit(self, state: SessionState) -> str | None:
         """Return what is wrong with the session's journal and receipts, None when nothing is.
 
@@ -191,9 +203,8 @@ class SessionStore:
         Raises:
             AuditError: the state is an older copy, or its gates can't be as it says.
         """
-        anchor = self.anchors.read(state.id)
-        if anchor is not None and anchor.version > state.state_version:
-            raise AuditError("The session's file is an older copy of itself.", state.id)
+        if _is_ahead(self.anchors.read(state.id), state):
+            raise _older_copy(state.id)
         problem = audit_gates(state)
         if problem is not None:
             raise AuditError(problem, state.id)
@@ -284,6 +295,14 @@ def _is_inside(path: Path, folder: Path) -> bool:
         return path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):  # a link that leads to itself
         return False
+
+
+def _is_ahead(anchor: Anchor | None, state: SessionState) -> bool:
+    return anchor is not None and anchor.version > state.state_version
+
+
+def _older_copy(session_id: str) -> AuditError:
+    return AuditError("The session's file is an older copy of itself.", session_id)
 
 
 def _tail_of(journal: Journal) -> tuple[Tail | None, str | None]:

@@ -60,13 +60,19 @@ def _phase(view: Mapping[str, Any], progress: Mapping[str, Any]) -> str:
     name = _name(phase["phase_id"], phase["title"])
     parts = [
         f"{name}: {phase['tasks_completed']} of {phase['tasks_total']} completed",
-        _GATES.get(phase["gate_status"], ""),
+        _gate(view, phase),
     ]
     if progress["seconds_in_phase"] is not None:
         parts.append(f"for {span(progress['seconds_in_phase'])}")
     if progress["is_stalled"]:
         parts.append("more than twice the average: possibly stalled")
     return ", ".join(filter(None, parts))
+
+
+def _gate(view: Mapping[str, Any], phase: Mapping[str, Any]) -> str:
+    if view["pause_reason"] == "gate_review_required":
+        return "gate waits for a person"
+    return _GATES.get(phase["gate_status"], "")
 
 
 def _timing(progress: Mapping[str, Any], status: str) -> str:

@@ -63,6 +63,9 @@ def session_outlook(scene: Scene) -> Iterator[str]:
         command = ("step", "replay") if owes else ("step", "next")
         meaning = "Shows the outstanding step, which is to be reported." if owes else ""
         yield from scene.next(*command, "--session-id", view["session_id"], meaning=meaning)
+    elif scene.is_looped and view["pause_reason"] == "phase_complete":
+        yield ""
+        yield from scene.next("run", meaning="Goes on with the next phase.")
     elif view["status"] in ("completed", "ended"):
         yield ""
         yield from scene.next(

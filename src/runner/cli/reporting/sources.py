@@ -42,7 +42,8 @@ def sources_of(project: Path, session_id: str | None) -> Sources:
         siblings=siblings,
         page_of=store.journal(view["session_id"]).page,
         reviews=store.layout.root / "reviews",
-        run_command=_run_command(project),
+        run_command=_command("run", project),
+        sync_command=_command("sync", project),
         redact=Redactor(os.environ).text,
         version=__version__,
         now=datetime.now(UTC),
@@ -92,6 +93,6 @@ def _readable(read: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _run_command(project: Path) -> str:
-    here = project == Path.cwd()
-    return "runner run" if here else shlex.join(["runner", "run", "--project-dir", str(project)])
+def _command(name: str, project: Path) -> str:
+    place = [] if project == Path.cwd() else ["--project-dir", str(project)]
+    return shlex.join(["runner", name, *place])
