@@ -164,3 +164,15 @@ def test_a_tiny_budget_is_told_with_the_digits_that_it_has(
     SpendBook(project).save(Spend(0.0004, 1))
     (project / ".runner" / "runner.toml").write_text("[budget]\ntotal = 0.005\n", encoding="utf-8")
     assert "$0.0004 of $0.0050 spent" in doctor(project, capsys)[2]
+
+
+def test_a_narrow_terminal_breaks_a_finding_at_words(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.cli.presenter.output.Output.is_terminal", lambda _: True)
+    monkeypatch.setattr("runner.cli.presenter.output.Output.columns", lambda _: 60)
+    invoke(["doctor", "-p", str(project)])
+    assert (
+        "      Run `git init` and commit what is there, so that\n"
+        "      changes can be seen and undone.\n"
+    ) in capsys.readouterr().out

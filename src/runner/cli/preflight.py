@@ -57,8 +57,9 @@ def preflight(chosen: Chosen) -> Iterator[Finding]:
 def _agent(name: str, _chosen: Chosen) -> Iterator[Finding]:
     binary = bundled_agent()
     version = binary.with_name("claude.version")
-    known = version.read_text(encoding="utf-8").strip() if version.is_file() else "version unknown"
-    yield Finding(name, "ok", f"Claude Code, {known}")
+    known = version.read_text(encoding="utf-8").strip() if version.is_file() else ""
+    number = known.removesuffix("(Claude Code)").strip() or "version unknown"
+    yield Finding(name, "ok", f"Claude Code, {number}")
 
 
 def _credentials(name: str, _chosen: Chosen) -> Iterator[Finding]:
