@@ -6,6 +6,9 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any
 
+_CENT = 0.01
+_LEAST_SHOWN_USD = 0.0001
+
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """Return `1 tool`, `2 tools`.
@@ -14,6 +17,13 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
         many: the noun for any number but one, where it is not `noun` with an s.
     """
     return f"{count} {noun}" if count == 1 else f"{count} {many or noun + 's'}"
+
+
+def format_cost(usd: float) -> str:
+    """Return `$0.41`; an amount below a cent keeps four decimals: nothing paid reads as `$0.00`."""
+    if 0 < usd < _LEAST_SHOWN_USD:
+        return f"<${_LEAST_SHOWN_USD}"
+    return f"${usd:.4f}" if 0 < usd < _CENT else f"${usd:.2f}"
 
 
 _WANTED = {

@@ -156,3 +156,23 @@ def test_an_override_that_can_not_be_read_is_a_failure(
     state.mkdir(exist_ok=True)
     (state / f"{name}.md").write_bytes(b"\xff\xfe")
     assert doctor(project, capsys)[1]["Configuration"] == "fail"
+
+
+def test_a_tiny_budget_is_told_with_the_digits_that_it_has(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    SpendBook(project).save(Spend(0.0004, 1))
+    (project / ".runner" / "runner.toml").write_text("[budget]\ntotal = 0.005\n", encoding="utf-8")
+    assert "$0.0004 of $0.0050 spent" in doctor(project, capsys)[2]
+
+
+def test_a_narrow_terminal_breaks_a_finding_at_words(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.cli.presenter.output.Output.is_terminal", lambda _: True)
+    monkeypatch.setattr("runner.cli.presenter.output.Output.columns", lambda _: 60)
+    invoke(["doctor", "-p", str(project)])
+    assert (
+        "      Run `git init` and commit what is there, so that\n"
+        "      changes can be seen and undone.\n"
+    ) in capsys.readouterr().out

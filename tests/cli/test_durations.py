@@ -63,7 +63,8 @@ def test_an_impossible_reset_time_is_said_to_be_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("usd", "text"), [(0, "$0.00"), (0.412, "$0.41"), (0.0042, "$0.0042"), (12.5, "$12.50")]
+    ("usd", "text"),
+    [(0, "$0.00"), (0.412, "$0.41"), (0.0042, "$0.0042"), (0.00001, "<$0.0001"), (12.5, "$12.50")],
 )
 def test_small_costs_are_not_rounded_to_nothing(usd: float, text: str) -> None:
     assert format_cost(usd) == text

@@ -1,6 +1,7 @@
 """The help of every command: what it does, then examples."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typer
@@ -42,6 +43,22 @@ def test_no_line_is_wider_than_100_columns(
     monkeypatch.setenv("COLUMNS", "200")
     run_command_line([*command, "-h"])
     assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 100] == []
+
+
+def _helps(command: Any, context: Any) -> Iterator[str]:
+    yield command.get_help(context)
+    for name in getattr(command, "list_commands", lambda _: [])(context):
+        inner = command.get_command(context, name)
+        options = {"parent": context, "resilient_parsing": True, "terminal_width": 80}
+        yield from _helps(inner, inner.make_context(name, [], **options))
+
+
+def test_every_example_fits_into_80_columns() -> None:
+    root = typer.main.get_command(app)
+    texts = _helps(root, root.make_context("runner", [], resilient_parsing=True))
+    paragraphs = [part for text in texts for part in text.split("\n\n")]
+    examples = [part for part in paragraphs if part.strip().startswith("Examples:")]
+    assert [line for part in examples for line in part.splitlines() if len(line) > 80] == []
 
 
 def test_a_bare_group_answers_with_its_help_as_runner_does(

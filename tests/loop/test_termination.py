@@ -112,6 +112,11 @@ def test_the_budget_ends_the_run_when_it_is_spent(
     assert reason(situation) is expected
 
 
+def test_a_tiny_budget_is_told_with_the_digits_that_it_has() -> None:
+    situation = replace(WORKING, limits=Limits(max_cost_usd=0.002), cost_usd=0.0025)
+    assert ending(situation).message == "Budget of $0.0020 is spent ($0.0025)"
+
+
 @pytest.mark.parametrize(("done", "expected"), [(1, None), (2, ExitReason.MAX_ITERATIONS)])
 def test_iterations_end_the_run_at_their_limit(done: int, expected: ExitReason | None) -> None:
     situation = replace(WORKING, limits=Limits(max_iterations=2), iterations=done)

@@ -42,6 +42,7 @@ from runner.loop.waiting import WaitPolicy
 from runner.marker import Instruction
 from runner.security.decision import Decision
 from runner.security.tools import judge_tool
+from runner.wording import format_cost
 
 if TYPE_CHECKING:
     from runner.errors import RunnerError
@@ -251,9 +252,9 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
     if options.thinking_tokens is not None:
         facts.append(("Thinking", f"{options.thinking_tokens} tokens"))
     if options.max_cost_usd is not None:
-        facts.append(("Max cost", f"${options.max_cost_usd:.2f}"))
+        facts.append(("Max cost", format_cost(options.max_cost_usd)))
     if budget := spec_budget(job.project_dir, options.budget_usd):
-        spent = f"${budget.spent_before_usd:.2f} of ${budget.total_usd:.2f} spent"
+        spent = f"{format_cost(budget.spent_before_usd)} of {format_cost(budget.total_usd)} spent"
         facts.append(("Budget of the spec", spent))
     if options.wait_for_quota:
         facts.append(("Wait for quota", f"up to {options.max_wait_hours:g} h"))

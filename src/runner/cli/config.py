@@ -23,8 +23,8 @@ HELP = help_text(
 
 SHOW_HELP = help_text(
     "Show every option with its value and origin, and what the files add.",
-    ("runner config show", "of the project in the current folder"),
-    ("runner config show -p ../app --max-cost 5", "as `runner run` with these options"),
+    ("runner config show", "of the current folder's project"),
+    ("runner config show -p ../app --max-cost 5", "with these options given"),
     ("runner config show --json", "one JSON object, for programs"),
     details="The command line goes before the environment, that before .runner/runner.toml, and "
     "that before the default. Nothing is written; secrets of MCP servers are not shown. What "
@@ -108,7 +108,7 @@ def _section(title: str, entries: tuple[tuple[str, Any], ...]) -> Iterator[str]:
     yield title
     filled = [(name, value) for name, value in entries if value]
     if not filled:
-        yield "  nothing"
+        yield "  none"
     for name, value in filled:
         yield f"  {name}: {_shown(value)}"
 

@@ -22,6 +22,7 @@ DemoDir = Annotated[
     typer.Option(
         "--project-dir",
         "-p",
+        metavar="PATH",
         help="Build the demo here: a new or empty folder. Default: a new temporary one.",
         show_default=False,
     ),

@@ -1,14 +1,23 @@
 """`runner doctor`."""
 
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, takes
+from runner.cli.presenter.lines import Line, Tone
+from runner.cli.presenter.output import Output
+from runner.cli.presenter.wrapping import rows
 from runner.config.catalogue import RUN_OPTIONS
 from runner.config.resolve import Chosen
+
+if TYPE_CHECKING:
+    from runner.cli.preflight import Finding
 
 HELP = help_text(
     "Check whether a run could start here, and say what is missing.",
@@ -19,6 +28,7 @@ HELP = help_text(
 )
 
 _NEEDS_A_PERSON = 1
+_PLAIN = Tone.NORMAL
 _MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 
 
@@ -33,8 +43,20 @@ def doctor(chosen: Chosen, *, as_json: AsJson = False) -> None:
         typer.echo(json_text({"ok": good, "findings": [asdict(f) for f in findings]}))
     else:
         for finding in findings:
-            typer.echo(f"{_MARKS[finding.state]}  {finding.name}: {inert(finding.detail)}")
-            if finding.hint:
-                typer.echo(f"      {inert(finding.hint)}")
+            for line in _lines(finding):
+                typer.echo(line)
         typer.echo("A run can start." if good else "A run can't start yet.")
     raise typer.Exit(0 if good else _NEEDS_A_PERSON)
+
+
+def _lines(finding: "Finding") -> Iterator[str]:
+    """Yield what was found, on a terminal broken at words; for a pipe in one line each."""
+    output = Output(sys.stdout)
+    told = [
+        Line(
+            ((f"{_MARKS[finding.state]}  {finding.name}: {inert(finding.detail)}", _PLAIN),), hang=6
+        )
+    ]
+    if finding.hint:
+        told.append(Line(((f"      {inert(finding.hint)}", _PLAIN),), hang=6))
+    return (row.text for line in told for row in rows(line, output))

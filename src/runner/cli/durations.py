@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, datetime
 
-from runner.wording import plural
+from runner.wording import format_cost, plural
 
 __all__ = [
     "format_cost",
@@ -16,7 +16,6 @@ __all__ = [
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
-_CENT = 0.01
 
 
 def format_duration(seconds: float) -> str:
@@ -49,8 +48,3 @@ def format_reset_time(resets_at: float, now: float) -> str:
     # Not %p and %b: those follow the locale.
     clock = f"{moment.hour % 12 or 12}:{moment.minute:02} {'AM' if moment.hour < 12 else 'PM'} UTC"
     return clock if resets_at - now < _DAY else f"{clock} on {moment:%Y-%m-%d}"
-
-
-def format_cost(usd: float) -> str:
-    """Return `$0.41`; an amount below a cent keeps four decimals, so that it isn't `$0.00`."""
-    return f"${usd:.4f}" if 0 < usd < _CENT else f"${usd:.2f}"

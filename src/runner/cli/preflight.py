@@ -25,7 +25,7 @@ from runner.loop.run_lock import current_holder
 from runner.loop.spending import spec_budget
 from runner.marker import Instruction
 from runner.security.policy import judge_command
-from runner.wording import plural
+from runner.wording import format_cost, plural
 
 _SIGN_IN_STATES = {SignIn.FOUND: "ok", SignIn.POSSIBLE: "warn", SignIn.NONE: "fail"}
 
@@ -57,8 +57,9 @@ def preflight(chosen: Chosen) -> Iterator[Finding]:
 def _agent(name: str, _chosen: Chosen) -> Iterator[Finding]:
     binary = bundled_agent()
     version = binary.with_name("claude.version")
-    known = version.read_text(encoding="utf-8").strip() if version.is_file() else "version unknown"
-    yield Finding(name, "ok", f"Claude Code, {known}")
+    known = version.read_text(encoding="utf-8").strip() if version.is_file() else ""
+    number = known.removesuffix("(Claude Code)").strip() or "version unknown"
+    yield Finding(name, "ok", f"Claude Code, {number}")
 
 
 def _credentials(name: str, _chosen: Chosen) -> Iterator[Finding]:
@@ -150,7 +151,7 @@ def _budget(name: str, chosen: Chosen) -> Iterator[Finding]:
     budget = spec_budget(chosen.project_dir, chosen.file.budget.total)
     if budget is None:
         return
-    spent = f"${budget.spent_before_usd:.2f} of ${budget.total_usd:.2f} spent"
+    spent = f"{format_cost(budget.spent_before_usd)} of {format_cost(budget.total_usd)} spent"
     if budget.left_usd(0) > 0:
         yield Finding(name, "ok", spent)
     else:

@@ -28,7 +28,7 @@ _LIVE = ("running", "paused", "failed")
 HELP = help_text(
     "Bring the project's files back to how a step left them.",
     ("runner rollback --list", "what can be gone back to"),
-    ("runner rollback --to step_01JX", "shows what would change, and asks"),
+    ("runner rollback --to step_01JX", "shows the changes, and asks"),
     ("runner rollback --to stash-20260304T120000Z", "undoes a rollback"),
     details="Files and status.json go back; what was there is kept first, uncommitted work too. "
     "Branch, index, HEAD and git's configuration stay as they are, as do ignored files. A live "

@@ -99,7 +99,13 @@ MAX_RETRIES = Option[int](
     check=_retries,
 )
 MODEL = Option[str](
-    "model", kinds.TEXT, "sonnet", "Model for the work.", short="-m", check=_model("Model")
+    "model",
+    kinds.TEXT,
+    "sonnet",
+    "Model for the work.",
+    short="-m",
+    metavar="MODEL",
+    check=_model("Model"),
 )
 PLAN_MODEL = Option[str](
     "plan-model",
@@ -107,6 +113,7 @@ PLAN_MODEL = Option[str](
     "opus",
     "Model for planning.",
     short="-P",
+    metavar="MODEL",
     check=_model("Plan model"),
 )
 REVIEW_MODEL = Option[str | None](
@@ -115,6 +122,7 @@ REVIEW_MODEL = Option[str | None](
     None,
     "Model for reviews.",
     default_shown="the plan model",
+    metavar="MODEL",
     check=lambda name: None if name is None else _model("Review model")(name),
 )
 THINKING = Option[int | None](

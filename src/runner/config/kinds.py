@@ -94,7 +94,7 @@ def _refuse(text: str) -> Any:
 
 
 INTEGER = Kind[int](
-    "a whole number", str, _integer, lambda value: _instance(value, int), metavar="NUMBER"
+    "a whole number", str, _integer, lambda value: _instance(value, int), metavar="N"
 )
 NUMBER = Kind[float]("a number", str, float, _number_from_toml, metavar="NUMBER")
 TEXT = Kind[str]("a string", str, str, lambda value: _instance(value, str), metavar="TEXT")
@@ -115,5 +115,4 @@ def choice(*names: str) -> Kind[str]:
             raise ValueError(text)
         return str(text)
 
-    shown = f"<{'|'.join(names)}>"
-    return Kind[str](f"one of {', '.join(names)}", str, chosen, chosen, shown, names)
+    return Kind[str](f"one of {', '.join(names)}", str, chosen, chosen, "|".join(names), names)

@@ -7,6 +7,7 @@ from datetime import datetime
 from runner.deliverables.review import Finding, ReviewVerdict
 from runner.loop.ports import CommandResult
 from runner.loop.quoting import fenced, inline
+from runner.wording import format_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def _facts(attempt: ReviewAttempt) -> str:
         ("Ended", f"{attempt.ended_at.isoformat(timespec='seconds')} ({seconds:.0f} s)"),
     ]
     if attempt.cost_usd is not None:
-        rows.append(("Cost", f"${attempt.cost_usd:.2f}"))
+        rows.append(("Cost", format_cost(attempt.cost_usd)))
     return "\n".join(("| | |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in rows)))
 
 

@@ -12,6 +12,7 @@ from runner.errors import IntegrityError, RunnerError
 from runner.loop.budget import SpecBudget
 from runner.loop.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.waiting import QuotaStand
+from runner.wording import format_cost
 
 STALL_LIMIT = 3
 """Sessions in a row that neither passed their deliverable nor changed a file."""
@@ -193,7 +194,7 @@ def budget_exceeded(situation: Situation) -> Ending | None:
         return None
     return Ending(
         ExitReason.BUDGET_EXCEEDED,
-        f"Budget of ${limit:.2f} is spent (${situation.cost_usd:.2f})",
+        f"Budget of {format_cost(limit)} is spent ({format_cost(situation.cost_usd)})",
         "Everything up to here is saved; run again with a new --max-cost to go on.",
     )
 
@@ -206,7 +207,8 @@ def spec_budget_exceeded(situation: Situation) -> Ending | None:
     spent = budget.spent_usd(situation.cost_usd)
     return Ending(
         ExitReason.BUDGET_EXCEEDED,
-        f"The spec's budget of ${budget.total_usd:.2f} is spent (${spent:.2f} over all runs)",
+        f"The spec's budget of {format_cost(budget.total_usd)} is spent "
+        f"({format_cost(spent)} over all runs)",
         "Everything up to here is saved; to go on, raise `total` under [budget] in "
         ".runner/runner.toml.",
     )

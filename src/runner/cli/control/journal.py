@@ -56,7 +56,7 @@ _LIST = ControlCommand(
         "Show a session's journal, newest first.",
         ("runner journal list", "of the live session"),
         ("runner journal list --limit 5", "the last five entries"),
-        ("runner journal list --session-id auto_…", "of any session, also one that is over"),
+        ("runner journal list --session-id auto_…", "of any session, also an ended one"),
         details="Every change of the session, every report and every review has an entry.",
     ),
     (*SESSION, *PAGE),

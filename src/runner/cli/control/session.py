@@ -36,7 +36,7 @@ _START = ControlCommand(
         "Start a session for the workspace's spec.",
         ("runner session start", "with the defaults"),
         ("runner session start --stop-on-phase-completion", "one phase at a time"),
-        ("runner session start --force", "in place of the one that there is"),
+        ("runner session start --force", "in place of the live one"),
         details="A spec has one session at a time. What is not given comes from the posture.",
     ),
     (

@@ -31,7 +31,7 @@ step = control_group(
         "next",
         help_text(
             "Report the outstanding step, and get the next one.",
-            ("runner step next", "the first step, and the one after a resume"),
+            ("runner step next", "the first, and after a resume"),
             ("runner step next --result @report.json", "each one after that"),
             ("… | runner step next --result -", "from standard input"),
             details=_REPORT_HELP,

@@ -8,7 +8,8 @@ from runner.cli.github import GithubReporter
 from runner.cli.presenter.base import Presenter
 from runner.cli.presenter.json_output import JsonPresenter
 from runner.cli.presenter.output import Output
-from runner.cli.presenter.plain import Paint, PlainPresenter, unpainted
+from runner.cli.presenter.plain import Paint, PlainPresenter
+from runner.cli.presenter.wrapping import rows
 from runner.loop.events import Notice, RunEvent
 from runner.wording import reason
 
@@ -88,7 +89,7 @@ def _for_people(
 
 def _paint(output: Output, environ: Mapping[str, str]) -> Paint:
     if not wants_colour(output, environ):
-        return unpainted
+        return lambda line: "\n".join(row.text for row in rows(line, output))
     from runner.cli.presenter.terminal import Painter  # noqa: PLC0415
 
     return Painter(output, environ, forced=_is_forced(environ)).line

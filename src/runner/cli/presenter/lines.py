@@ -35,11 +35,15 @@ class Line:
         spans: the pieces, in order.
         level: see Level.
         clip: whether a terminal shows only what fits into its width.
+        whole: whether it is copied as a whole, so that no break is put into it.
+        hang: the indent below it where it is broken; None for a little more than its own.
     """
 
     spans: tuple[Span, ...]
     level: Level = Level.INFO
     clip: bool = False
+    whole: bool = False
+    hang: int | None = None
 
     @property
     def text(self) -> str:

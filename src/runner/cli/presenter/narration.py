@@ -148,7 +148,7 @@ class Narrator:
 
 def _run_started(event: RunStarted) -> list[Line]:
     facts = [
-        Line(((f"  {inert(f'{label}:')} ", Tone.FAINT), (inert(value), Tone.NORMAL)))
+        Line(((f"  {inert(f'{label}:')} ", Tone.FAINT), (inert(value), Tone.NORMAL)), whole=True)
         for label, value in event.facts
     ]
     title = line(f"Runner v{event.version}", Tone.STRONG)
@@ -206,7 +206,7 @@ def _status_changed(event: StatusChanged) -> Line:
     status = inert(event.status, _ID_LIMIT)
     tag, tone = _STATUS_TAGS.get(status, (f"[{status.upper()}]", Tone.NORMAL))
     text = f" {inert(event.deliverable_id, _ID_LIMIT)} {inert(event.description, _TITLE_LIMIT)}"
-    return Line(((tag, tone), (text.rstrip(), Tone.NORMAL)))
+    return Line(((tag, tone), (text.rstrip(), Tone.NORMAL)), hang=len(tag) + 1)
 
 
 def _lasting_retry(event: StreamApiRetry) -> Line:
@@ -224,7 +224,10 @@ def _denied(event: StreamToolDenied) -> list[Line]:
     tag = "[DENIED]"
     call = f" {tool_label(event.name)}: {describe_input(event.name, event.input)}"
     reason = f"{' ' * len(tag)} {inert(event.reason, _REASON_LIMIT)}"
-    return [Line(((tag, Tone.CAUTION), (call, Tone.NORMAL))), line(reason, Tone.FAINT)]
+    return [
+        Line(((tag, Tone.CAUTION), (call, Tone.NORMAL)), whole=True),
+        Line(((reason, Tone.FAINT),), hang=len(tag) + 1),
+    ]
 
 
 _NOTICES = {

@@ -20,6 +20,7 @@ from runner.cli.presenter.lines import Line, Tone
 from runner.cli.presenter.narration import Narrator
 from runner.cli.presenter.output import Output, Ticker
 from runner.cli.presenter.plain import Paint, unpainted
+from runner.cli.presenter.wrapping import rows
 from runner.loop.events import RunEvent
 
 _TICK_SECONDS = 0.25
@@ -59,7 +60,10 @@ class Painter:
         )
 
     def line(self, line: Line) -> str:
-        """Return a permanent line. The terminal wraps it, so that it can be copied whole."""
+        """Return a permanent line, on a terminal broken at words."""
+        return "\n".join(self._row(row) for row in rows(line, self._output))
+
+    def _row(self, line: Line) -> str:
         text = Text.assemble(*((content, _STYLES[tone]) for content, tone in line.spans))
         if line.clip and self._output.is_terminal():
             text.truncate(self._output.columns(), overflow="ellipsis")
