@@ -38,6 +38,13 @@ def test_the_answer_warns(changed: Client) -> None:
     assert "they were `make test`; they are `true`" in warning
 
 
+def test_the_review_step_says_it_too_and_the_journal_once(changed: Client) -> None:
+    step = changed.next(changed.report(_verifying(changed)["data"]["next_step"]))["next_step"]
+    assert (step["type"], step["commands_changed"]) == ("run_fidelity_gate", CHANGE)
+    titles = [entry["title"] for entry in changed.journal()]
+    assert titles.count("Verification commands changed") == 1
+
+
 def test_a_replay_warns_again(changed: Client) -> None:
     issued = _verifying(changed)
     again = changed.call("step", "replay")

@@ -32,7 +32,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpClient]:
 @pytest.fixture
 def client(server: McpClient) -> McpClient:
     """A client whose workspace is as new: its server keeps nothing that is not on disk."""
-    shutil.rmtree(server.workspace / ".runner", ignore_errors=True)
+    notes = server.workspace.parent / "state" / "runner" / "anchors"  # else a session was lost
+    for folder in (server.workspace / ".runner", notes):
+        shutil.rmtree(folder, ignore_errors=True)
     write_status(server.workspace, PHASES, commands={"p1": ["make test"]})
     server.session_id = ""
     return server

@@ -39,7 +39,10 @@ def review_with_agent(plane: ControlPlane, project: Path, values: Mapping[str, A
     due = due_review(plane, values)
     if not isinstance(due, str):
         return due
-    verdict, problem = _reviewed(project, due, Step(values["step_id"], _GATE, values["phase_id"]))
+    phase_id = values["phase_id"]
+    changed = _changed_commands(plane, due, phase_id)
+    step = Step(values["step_id"], _GATE, phase_id, changed_commands=changed)
+    verdict, problem = _reviewed(project, due, step)
     if verdict is None:
         error = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, problem)
         return failure(error, request_id=new_ulid("req"))
@@ -51,6 +54,15 @@ def review_with_agent(plane: ControlPlane, project: Path, values: Mapping[str, A
         "findings": [finding.as_tool_input() for finding in verdict.findings],
     }
     return plane.program.call("review", "gate", **{**values, **made})
+
+
+def _changed_commands(
+    plane: ControlPlane, session_id: str, phase_id: str
+) -> Mapping[str, Any] | None:
+    """Return what the phase's commands were and are, if they are not those of the session's start."""
+    view = plane.call("session", "status", session_id=session_id)["data"]
+    changes = view.get("changed_commands") or ()
+    return next((change for change in changes if change["phase_id"] == phase_id), None)
 
 
 def _reviewed(project: Path, session_id: str, step: Step) -> tuple[ReviewVerdict | None, str]:

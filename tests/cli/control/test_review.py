@@ -1,6 +1,9 @@
 """`runner review gate` without a verdict, as far as no agent has been set to work."""
 
+from typing import Any
+
 import pytest
+from tests.autonomy.plane import write_status
 from tests.cli.control.kit import Cli, gate_words
 from tests.cli.control.refusals import lock_of
 
@@ -39,3 +42,21 @@ def test_what_the_agent_found_is_kept_whatever_empty_words_were_given(
     step = cli.until("run_fidelity_gate")
     data = cli.ok("review", "gate", *gate_words(step), "--summary", "", "--findings", "[]")
     assert (data["verdict"], data["summary"]) == ("pass", "All criteria hold.")
+
+
+def test_the_agent_is_told_of_changed_verification_commands(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+
+    def reviewed(_project: object, _session_id: str, step: Any) -> tuple[None, str]:
+        told.append(step.changed_commands)
+        return None, "No agent."
+
+    monkeypatch.setattr("runner.cli.reviewing._reviewed", reviewed)
+    cli.start()
+    step = cli.until("run_fidelity_gate")
+    phases = {"p1": ["A-001", "A-002"], "p2": ["B-001"]}
+    write_status(cli.workspace, phases, commands={"p1": ["true"]}, passed=phases["p1"])
+    cli.refused("review", "gate", *gate_words(step))
+    assert [change["is"] for change in told] == [["true"]]

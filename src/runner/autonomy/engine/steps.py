@@ -90,9 +90,9 @@ def issue_step(turn: Turn, issue: Issue) -> tuple[Turn, dict[str, Any]]:
     )
     proof = _proof(turn, step) if state.write_lock.enforced else None
     change = None
-    if step.type is StepType.EXECUTE_VERIFICATION:
+    if step.type in (StepType.EXECUTE_VERIFICATION, StepType.RUN_FIDELITY_GATE):
         change = change_of_commands(state, spec, step.phase_id)
-    if change is not None:
+    if change is not None and step.type is StepType.EXECUTE_VERIFICATION:
         turn = turn.noting(draft_of_change(change, step.step_id))
     issued = turn.with_state(
         last_step_issued=step,

@@ -28,8 +28,9 @@ async def have_reviewed(step: Step, context: StepContext) -> ReviewVerdict:
         RunEndedError: there is a reason to end before it did.
     """
     context.judges.take_verdict()  # an older one must not count for this review
-    changed = await _changed_commands(step, context)
-    make = partial(context.judges.briefing.text, step.phase_id, changed_commands=changed)
+    make = partial(
+        context.judges.briefing.text, step.phase_id, changed_commands=step.changed_commands
+    )
     briefing = await anyio.to_thread.run_sync(make)
     turn = await context.work(
         Assignment(
@@ -70,13 +71,6 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
         gate_attempt_id=gate["gate_attempt_id"],
         gate_evidence_token=gate["gate_evidence_token"],
     )
-
-
-async def _changed_commands(step: Step, context: StepContext) -> Mapping[str, Any] | None:
-    """Return what the phase's commands were and are, if they are not those of the session's start."""
-    view = await context.plane.ask("session", "status", session_id=context.session_id)
-    changes = view.get("changed_commands") or ()
-    return next((change for change in changes if change["phase_id"] == step.phase_id), None)
 
 
 def _told(step: Step, review: ReviewVerdict, gate: Mapping[str, Any]) -> Notice:

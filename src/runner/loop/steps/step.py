@@ -15,6 +15,8 @@ class Step:
         proof: its token; it never leaves the loop. None where the write lock is not enforced.
         commands: of `execute_verification`, each with `command` and `command_hash`.
         findings: of `address_fidelity_feedback`.
+        changed_commands: with `was` and `is`, where the phase's verification commands are not those
+            that the session was started with.
     """
 
     step_id: str
@@ -24,6 +26,7 @@ class Step:
     proof: str | None = None
     commands: tuple[Mapping[str, str], ...] = ()
     findings: tuple[Mapping[str, Any], ...] = ()
+    changed_commands: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, next_step: Mapping[str, Any]) -> "Step":
@@ -36,6 +39,7 @@ class Step:
             proof=next_step.get("step_proof_token"),
             commands=tuple(next_step.get("commands") or ()),
             findings=tuple(next_step.get("findings") or ()),
+            changed_commands=next_step.get("commands_changed"),
         )
 
     @property
