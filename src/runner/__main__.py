@@ -65,12 +65,17 @@ def _answer(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run a command that has an exit code for each signal, also for one that comes early."""
-    from runner.cli.starting_signals import InterruptedEarly, take_signals  # noqa: PLC0415
+    from runner.cli.starting_signals import (  # noqa: PLC0415
+        InterruptedEarly,
+        heed_signals,
+        take_signals,
+    )
 
     try:
         take_signals()
         from runner.cli.main import run_command_line  # noqa: PLC0415
 
+        heed_signals()
         return run_command_line(arguments)
     except InterruptedEarly as stop:
         from runner.cli.main import tell_interruption  # noqa: PLC0415

@@ -76,6 +76,28 @@ def test_a_second_early_signal_ends_at_once(tmp_path: Path) -> None:
     assert done.returncode in (130, 143)
 
 
+LOST = """
+import os, signal, weakref
+from runner.cli.starting_signals import heed_signals, take_signals
+
+class Lock:
+    pass
+
+take_signals()
+lock = Lock()
+watched = weakref.ref(lock, lambda _: os.kill(os.getpid(), signal.SIGTERM))
+del lock
+heed_signals()
+"""
+
+
+def test_a_signal_that_an_import_swallowed_is_heeded_later() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOST], capture_output=True, check=False, timeout=60
+    )
+    assert (done.returncode, b"Exception ignored" in done.stderr) == (143, True)
+
+
 def test_an_early_interrupt_of_another_command_shows_no_traceback(tmp_path: Path) -> None:
     done = _started(tmp_path, "runner.cli.main", "status", numbers=(signal.SIGINT,))
     assert (done.returncode, done.stderr) == (130, "Interrupted.\n")

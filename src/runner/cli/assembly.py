@@ -23,6 +23,7 @@ from runner.cli.last_words import LastWords
 from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
 from runner.cli.redact import Redactor
 from runner.cli.signals import stop_on_signal
+from runner.cli.starting_signals import heed_signals
 from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
@@ -94,7 +95,9 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
         ConfigError: agent.json or an instruction override is wrong.
         StateCorruptError: status.json is damaged.
         StateWriteError: the project can't be written.
+        InterruptedEarly: it was asked to stop while it started.
     """
+    heed_signals()
     agent = bundled_agent()
     sweep_launchers()
     _check_before_spending(job)

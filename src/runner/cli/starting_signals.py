@@ -11,6 +11,7 @@ from typing import NoReturn
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _SIGNAL_EXIT_BASE = 128
+_first: list[int] = []
 
 
 class InterruptedEarly(SystemExit):
@@ -35,7 +36,17 @@ def take_signals() -> None:
             signal.signal(number, _stop)
 
 
+def heed_signals() -> None:
+    """Raise InterruptedEarly if a signal came whose exception got lost.
+
+    One that is raised in a callback of the interpreter's own, as imports have them, is swallowed.
+    """
+    if _first:
+        raise InterruptedEarly(_first[0])
+
+
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    _first.append(number)
     for other in _ENDING:
         signal.signal(other, _end)
     raise InterruptedEarly(number)
