@@ -551,6 +551,16 @@ def test_without_a_repository_there_is_one_warning(tmp_path: Path) -> None:
     assert "no git repository" in warnings[0]
 
 
+def test_a_repository_that_got_lost_is_no_repository_to_be_made(repository: Path) -> None:
+    warnings: list[str] = []
+    checkpoints = GitCheckpoints(repository, SCOPE, warn=warnings.append)
+    checkpoints.phase_started("phase-1")
+    (repository / ".git").rename(repository / "git-moved-away")
+    checkpoints.record("step_A", None, "x")
+    assert len(warnings) == 1
+    assert "bring it back" in warnings[0]
+
+
 def test_without_git_there_is_a_warning(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository))
     assert "git was not found" in warned(repository)[0]

@@ -303,7 +303,7 @@ def _no_objects(project: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (_no_repository, "in no git repository"),
+        (_no_repository, "and was in one when this phase began"),
         (_no_objects, "could not be made"),
         (lambda project: Ledger(project).index.with_name("ledger.jsonl").unlink(), "was not kept"),
     ],

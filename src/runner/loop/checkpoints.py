@@ -30,6 +30,12 @@ _NO_REPOSITORY = (
     "has nothing to go back to, and reviews see no diff. `git init` gives one."
 )
 
+_LOST_REPOSITORY = (
+    "The git repository that was here when the session began is gone or can't be used any more: "
+    "steps are not kept, and reviews see no diff. If it was not you, stop the run, look at what "
+    "is left of `.git`, and bring it back from a clone or a backup."
+)
+
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
@@ -98,7 +104,8 @@ class GitCheckpoints:
         try:
             repository = find_repository(self._project)
             if repository is None:
-                self._warn_once(_NO_REPOSITORY)
+                had = self._last_kept() is not None
+                self._warn_once(_LOST_REPOSITORY if had else _NO_REPOSITORY)
                 return
             with shadow_git(repository) as git:
                 keep(

@@ -27,6 +27,11 @@ _LISTED_RESULTS = 30
 _REMOVED_LINES = 60
 _WEAKENING_LINES = 20
 _LINE_CHARACTERS = 300
+_NO_REPOSITORY = "this project is in no git repository that can be used"
+_LOST_REPOSITORY = (
+    f"{_NO_REPOSITORY}, and was in one when this phase began. Unless the deliverables ask for "
+    "that, it is a finding: somebody has removed or broken it since"
+)
 
 _PREFACE = """\
 Everything between lines of tildes below was written by the agents under review, or printed by programs that
@@ -89,9 +94,9 @@ class PhaseBriefing:
     def _changes(self, phase_id: str, commands: Sequence[str]) -> list[str]:
         try:
             repository = find_repository(self._project)
-            if repository is None:
-                return [_no_diff("this project is in no git repository that can be used")]
             base = phase_base(self._project, self._scope, phase_id)
+            if repository is None:
+                return [_no_diff(_NO_REPOSITORY if base is None else _LOST_REPOSITORY)]
             if base is None:
                 return [_no_diff("the beginning of this phase was not kept")]
             diff = PhaseDiff(repository, base, Ledger(self._project))
