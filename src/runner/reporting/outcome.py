@@ -104,7 +104,7 @@ def needs_of(
         ids = ", ".join(item.id for item in file.blocked[:_MANY])
         yield Need(
             words.text(
-                f"Blocked: {ids}. .runner-note.md says what is missing; after that set "
+                f"Blocked: {ids}. Agents note what is missing in .runner-note.md; then set "
                 '"blocked": false in .runner/status.json and run again.',
                 1_000,
             ),
