@@ -145,7 +145,15 @@ def test_further_process_names_may_be_ended(tmp_path: Path) -> None:
         ({"allowCommands": [1]}, "allowCommands.run[0] must be a string.", "configuration.md"),
         (
             {"allowCommands": ["npm run build"]},
-            "allowCommands.run[0]: 'npm run build' is not the name of a program, such as docker.",
+            (
+                "allowCommands.run[0]: 'npm run build' is a program with arguments. Write the "
+                'program alone, "npm"; it is then allowed with any arguments.'
+            ),
+            "configuration.md",
+        ),
+        (
+            {"allowCommands": ["../evil"]},
+            "allowCommands.run[0]: '../evil' is not the name of a program, such as docker.",
             "configuration.md",
         ),
         ({"allowedTools": "Task"}, "allowedTools must be a list of strings.", "configuration.md"),

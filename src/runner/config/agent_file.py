@@ -42,6 +42,12 @@ _ELSEWHERE = {
 
 
 def _program(name: str) -> str:
+    first = name.split(maxsplit=1)[0] if name.strip() else ""
+    if first != name and _PROGRAM.fullmatch(first):
+        raise ValueError(
+            f'{name!r} is a program with arguments. Write the program alone, "{first}"; it is then '
+            "allowed with any arguments."
+        )
     if not _PROGRAM.fullmatch(name):
         raise ValueError(f"{name!r} is not the name of a program, such as docker.")
     return name

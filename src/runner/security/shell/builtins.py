@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
+from runner.security.shell import shapes
 from runner.security.shell.arithmetic import check_text
 from runner.security.shell.declarations import declare
 from runner.security.shell.errors import ShellParseError
@@ -396,11 +397,20 @@ def _source(call: Call) -> None:
     )
 
 
+def _actions(value: Value) -> tuple[str, ...]:
+    """What a trap may do; `"kill $pid"` with a number that nobody knows is as good as `$!`."""
+    if value.choices is not None:
+        return value.choices
+    if value.splits or not value.shapes or not all(map(shapes.counted, value.shapes)):
+        return ()
+    return tuple(text.replace(shapes.DIGITS, "${!}") for text in value.shapes)
+
+
 def _trap(call: Call) -> None:
     args = call.args[1:] if call.args and text_of(call.args[0]) == "--" else call.args
-    if len(args) < 2 or args[0].choices is None:
+    if len(args) < 2:
         return
-    for text in args[0].choices:
+    for text in _actions(args[0]):
         if not text.startswith("-"):
             body = call.walk.parse_again(text)
             environment = call.walk.environment

@@ -187,14 +187,29 @@ def _without_ending(forms: tuple[str, ...]) -> shapes.Shapes:
     return tuple(text.rpartition(".")[0] for text in forms)
 
 
+def _behind_first(text: str, mark: str) -> str:
+    return text.partition(mark)[2] if mark in text else text
+
+
+def _before_last(text: str, mark: str) -> str:
+    return text.rpartition(mark)[0] if mark in text else text
+
+
+# `${x%%:*}`, `${x##*/}`: one plain character, and all that is before or behind it.
+_CUTS: dict[str, tuple[re.Pattern[str], Callable[[str, str], str]]] = {
+    "#": (re.compile(r"\*([.:/=,@_-])"), _behind_first),
+    "##": (re.compile(r"\*([.:/=,@_-])"), lambda text, mark: text.rpartition(mark)[2]),
+    "%": (re.compile(r"([.:/=,@_-])\*"), _before_last),
+    "%%": (re.compile(r"([.:/=,@_-])\*"), lambda text, mark: text.partition(mark)[0]),
+}
+
+
 def _exact_edit(operator: str, source: str, operand: Value) -> Callable[[str], str] | None:
     """The edit as a function of the text, where the pattern is simple enough to be exact."""
-    if (operator, source) == ("##", "*/"):
-        return lambda text: text.rpartition("/")[2]
-    if (operator, source) == ("%", ".*"):
-        return lambda text: text.rpartition(".")[0] if "." in text else text
-    if (operator, source) == ("%", "/*"):
-        return lambda text: text.rpartition("/")[0] if "/" in text else text
+    cut = _CUTS.get(operator)
+    separated = cut and cut[0].fullmatch(source)
+    if cut and separated:
+        return lambda text: cut[1](text, separated[1])
     if operator in ("^^", ",,") and not source:
         return str.upper if operator == "^^" else str.lower
     if operand.choices is None or len(operand.choices) != 1 or _PATTERN.search(source):

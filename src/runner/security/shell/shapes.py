@@ -147,3 +147,8 @@ def first_part(forms: Shapes) -> Shapes:
             # What is listed may lie deeper.
             found.append(head + slash + tail.partition(LISTED)[0] + LISTED)
     return tuple(found) or None
+
+
+def counted(shape: str) -> bool:
+    """Whether nothing but numbers is unknown in a text."""
+    return set(HOLE.findall(shape)) <= {DIGITS}

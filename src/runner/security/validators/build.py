@@ -153,7 +153,7 @@ def _cmake(call: Call) -> None:
         elif re.fullmatch(r"-[SB].+", text):
             check(call, "project", Word.literal(text[2:]), text[:2])
         elif text == "--":
-            if any(not re.fullmatch(r"-j\d*|-[kv]|VERBOSE=1", w.text or "?") for w in words):
+            if any(not re.fullmatch(r"-j\d*|-[kv]|\d+|VERBOSE=1", w.text or "?") for w in words):
                 raise call.refuse("only -j, -k and -v may be passed on.")
             return
         elif text.startswith("-D"):
@@ -178,12 +178,14 @@ def _check_in_sync(call: Call) -> None:
 
 
 def _tsc(call: Call) -> None:
+    # With -b it notes what it has built, also with --noEmit; without, -d means --declaration.
+    builds = call.parsed.has("-b", "--build")
+    looks = ("--dry", "-d") if builds else ("--noEmit", "--showConfig", "--listFilesOnly")
     no_emit = any(
-        name in ("--noEmit", "--showConfig", "--listFilesOnly", "--dry", "-d")
-        and (value is None or value.text == "true")
+        name in looks and (value is None or value.text == "true")
         for name, value in call.parsed.options
     ) and not re.search(r"--noEmit(?:=| )false\b", call.command.source)
-    if not no_emit or call.parsed.has("-b", "--build"):
+    if not no_emit:
         call.run_only("it (without --noEmit)")
 
 

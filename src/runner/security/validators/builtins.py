@@ -226,7 +226,8 @@ def _trap(call: Call) -> None:
     if not words or words[0].text in ("-l", "-p"):
         return
     # What it does is followed with the script: its commands are judged like all others.
-    call.literal(words[0], "the action")
+    if words[0].splits or not (words[0].shapes and all(map(shapes.counted, words[0].shapes))):
+        call.literal(words[0], "the action")
     for word in words[1:]:
         signal = call.literal(word, "the signal")
         if not _SIGNALS.fullmatch(signal):

@@ -159,6 +159,8 @@ def _clean(call: Call) -> None:
 
 
 def _strategy(call: Call) -> None:
+    if call.parsed.has("-i", "--interactive"):
+        _no_editor(call)
     for word in call.parsed.values("-s", "--strategy"):
         if call.literal(word, "the strategy") not in (
             "ort",
@@ -169,6 +171,13 @@ def _strategy(call: Call) -> None:
             "subtree",
         ):
             raise call.refuse("this strategy would run another program.")
+
+
+def _no_editor(call: Call) -> None:
+    """The list of steps is taken as it is: the policy lets GIT_SEQUENCE_EDITOR be nothing else."""
+    names = {assignment.name for assignment in call.command.assignments}
+    if "GIT_SEQUENCE_EDITOR" not in names:
+        raise call.refuse("an editor would open. Write GIT_SEQUENCE_EDITOR=: before git.")
 
 
 def _merge_file(call: Call) -> None:

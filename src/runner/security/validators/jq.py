@@ -11,8 +11,14 @@ _STRINGS = re.compile(r'"(?:[^"\\]|\\(?!\().)*"')
 _YQ = re.compile(r"\b(?:load\w*|env|strenv|envsubst|eval)\b|\$ENV|\bsystem\b")
 
 
+_YQ_VERBS = frozenset({"eval", "e"})
+
+
 def _filter(call: Call) -> Word | None:
-    return call.parsed.operands[0] if call.parsed.operands else None
+    operands = call.parsed.operands
+    if call.rule.name == "yq" and operands and operands[0].text in _YQ_VERBS:
+        operands = operands[1:]
+    return operands[0] if operands else None
 
 
 def _jq(call: Call) -> None:

@@ -8,6 +8,7 @@ from runner.security.programs import check_own_script
 from runner.security.shell.facts import Word
 from runner.security.validators.inline import check_inline, check_stdin, require_literal
 from runner.security.validators.python import protect
+from runner.security.validators.written import judge_written
 
 
 def _ruby(call: Call) -> None:
@@ -65,7 +66,8 @@ def _ruby_file(call: Call, word: Word, rest: list[Word], *, syntax: bool) -> Non
     if word.text in ("bin/rails", "bin/rspec", "bin/rake", "bin/rubocop"):
         call.judge_inner((Word.literal(base), *rest))
         return
-    check_own_script(call.context, word.text, call.cwd)
+    if not judge_written(call, "ruby", word.text):
+        check_own_script(call.context, word.text, call.cwd)
     protect(call, rest)
 
 

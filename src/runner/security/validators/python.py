@@ -9,6 +9,7 @@ from runner.security.programs import check_own_script, is_checking_script
 from runner.security.shell.facts import Word
 from runner.security.validators.debugging import check_pdb
 from runner.security.validators.inline import check_inline, check_stdin, require_literal
+from runner.security.validators.written import judge_written
 
 _FLAGS = re.compile(r"-[BbdEIiOOPqsSuvx]+")
 # Folders that pytest --basetemp may empty.
@@ -75,7 +76,8 @@ def _script(call: Call, word: Word, rest: list[Word]) -> None:
             raise call.refuse(f"{text} is not a Python script of the project.")
         if text.rpartition("/")[2] == "manage.py" and _manage(call, text, rest):
             continue
-        check_own_script(call.context, text, call.cwd)
+        if not judge_written(call, "python", text):
+            check_own_script(call.context, text, call.cwd)
     _project_only(call)
     protect(call, rest)
 

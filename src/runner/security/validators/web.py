@@ -11,6 +11,7 @@ from runner.security.shell.facts import Word
 from runner.security.validators.inline import check_inline, check_stdin, require_literal
 from runner.security.validators.packages import package_json
 from runner.security.validators.python import protect
+from runner.security.validators.written import judge_written
 
 _FLAGS = re.compile(
     r"--(?:test|test-only|watch|no-warnings|enable-source-maps|experimental-[\w-]+|trace-[\w-]+|expose-gc|check|harmony[\w-]*"
@@ -141,6 +142,8 @@ def _file(call: Call, word: Word, rest: list[Word], *, tests: bool) -> None:
             raise call.refuse(f"{word.source} is not known to be a test.")
     elif tests or call.parsed.has("--check"):
         check(call, "project", word, "the test")
+    elif judge_written(call, "node", word.text):
+        pass
     elif not _SCRIPT.fullmatch(word.text):
         raise call.refuse(f"{word.text} is not a script of the project.")
     elif "--check" not in {w.text for w in call.args} and "-c" not in {w.text for w in call.args}:
@@ -308,7 +311,14 @@ def _yarn_workspace(call: Call) -> None:
     call.judge_inner((Word.literal("yarn"), *call.args[1:]))
 
 
+def _yarn_foreach(call: Call) -> None:
+    if not call.parsed.operands:
+        raise call.refuse("needs a script.")
+    call.judge_inner((Word.literal("yarn"), *call.parsed.operands))
+
+
 VALIDATORS = {
+    "yarn-workspaces": _yarn_foreach,
     "node": _node,
     "script-run": _script_run,
     "script-args": _script_args,
