@@ -23,13 +23,13 @@ from runner.deliverables.workspace import status_path
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.drift import SpecText
 from runner.loop.events import RunEnded, RunResult, SessionResult
+from runner.loop.ledger import was_rolled_back
 from runner.loop.plane import Plane
 from runner.loop.ports import SessionGuard
 from runner.loop.run import Run
 from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.stepping import SteppedFlow, StepSettings
 from runner.loop.termination import Limits
-from runner.loop.unjudged import was_rolled_back
 from runner.loop.waiting import QuotaWait
 from runner.marker import Instruction, PromptMarker
 

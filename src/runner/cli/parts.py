@@ -25,6 +25,7 @@ from runner.loop.claims import ClaimedDeliverables
 from runner.loop.drift import SpecText
 from runner.loop.events import DeliverablesPlanned, StatusChanged
 from runner.loop.flow import Flow
+from runner.loop.ledger import was_rolled_back
 from runner.loop.plane import Plane
 from runner.loop.ports import Deliverables, RunSink, SessionGuard
 from runner.loop.reviewing import ReviewFlow
@@ -33,7 +34,6 @@ from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Step
 from runner.loop.syncing import SyncFlow
 from runner.loop.takeover import TakeOver
-from runner.loop.unjudged import was_rolled_back
 from runner.marker import Instruction
 from runner.security.settings import PolicySettings
 

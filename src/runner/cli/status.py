@@ -20,10 +20,10 @@ from runner.config.resolve import Chosen
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.loop.drift import SpecText
+from runner.loop.ledger import was_rolled_back
 from runner.loop.phases import phase_rows, told_in_full
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import SpendBook
-from runner.loop.unjudged import was_rolled_back
 
 HELP = help_text(
     "Show deliverables and phases, what they took, and what is next.",

@@ -145,3 +145,9 @@ def _read(line: bytes) -> Checkpoint | None:
 
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+def was_rolled_back(project_dir: Path) -> bool:
+    """Whether the last thing that was done to the kept trees of a project was a rollback."""
+    entries = Ledger(project_dir).entries()
+    return bool(entries) and entries[-1].kind == STASH

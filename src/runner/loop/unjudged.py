@@ -1,7 +1,6 @@
 """A plan that has passed by `status.json` alone: who has judged it, and does it hold? (ADR 0407)."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from runner.autonomy.enums import SessionStatus
@@ -10,7 +9,6 @@ from runner.autonomy.spec.source import build_spec
 from runner.deliverables.model import StatusFile
 from runner.loop.edits import other_phases
 from runner.loop.events import Notice
-from runner.loop.ledger import STASH, Ledger
 from runner.loop.ports import RunSink, VerificationRun, Verifier
 from runner.loop.receipts import command_hash
 from runner.wording import plural
@@ -19,12 +17,6 @@ _HOW = "To have it reviewed, too: `runner session start`, then `runner run`."
 _KNOWN = (
     "All deliverables have passed by .runner/status.json, but no autonomous session is known here"
 )
-
-
-def was_rolled_back(project_dir: Path) -> bool:
-    """Whether the last thing that was done to the kept trees of a project was a rollback."""
-    entries = Ledger(project_dir).entries()
-    return bool(entries) and entries[-1].kind == STASH
 
 
 def was_judged(view: Mapping[str, Any], file: StatusFile | None, *, rolled_back: bool) -> bool:

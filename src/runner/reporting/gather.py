@@ -14,10 +14,9 @@ from runner.files import read_regular
 from runner.loop.drift import SpecText
 from runner.loop.effort import Effort, Efforts, Purpose, total
 from runner.loop.history import history_lines, history_path
-from runner.loop.ledger import STEP, Ledger
+from runner.loop.ledger import STEP, Ledger, was_rolled_back
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import Spend, SpendBook
-from runner.loop.unjudged import was_rolled_back
 from runner.reporting.evidence import Receipts, Reviews
 from runner.reporting.facts import Counts, Event, ModelUse, Report, Session, Took, Work
 from runner.reporting.history import History, HistoryReader
