@@ -51,12 +51,12 @@ def test_a_report_in_a_file_that_is_not_there_is_a_validation_error(
 
 def test_a_wrong_option_is_named_as_it_was_given(cli: Cli) -> None:
     done = cli.people("step", "heartbeat", "--context-usage-pct", "full")
-    assert done.err.startswith("Error: --context-usage-pct: ")
+    assert done.err.startswith("Error: --context-usage-pct must be ")
 
 
 def test_a_report_is_named_as_it_was_given(cli: Cli) -> None:
     done = cli.people("step", "next", "--result", "{}")
-    assert done.err.startswith("Error: --result.step_id: ")
+    assert done.err.startswith("Error: --result.step_id is missing")
 
 
 def test_parameters_are_named_as_options_also_inside_a_sentence(cli: Cli) -> None:

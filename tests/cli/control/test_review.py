@@ -24,7 +24,10 @@ def test_words_about_a_review_that_is_still_to_be_made_are_refused(
     assert data["details"]["field"] == words[0].removeprefix("--")
 
 
-def test_a_review_beside_a_run_says_that_a_run_is_at_work(cli: Cli) -> None:
+def test_a_review_beside_a_run_says_that_a_run_is_at_work(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "dummy")
     cli.start()
     step = cli.until("run_fidelity_gate")
     with lock_of(cli, "run.lock"):
