@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -65,6 +66,11 @@ _LOOKERS = frozenset(
         "test",
     }
     | {"[", "[[", "stat", "wc", "du", "sha256sum", "md5sum", "printf"}
+)
+# What puts files into a folder without naming each of them, or makes a folder the working directory.
+_MANY_FILES = frozenset(
+    {"cp", "mv", "ln", "install", "rsync", "tar", "unzip", "7z", "cpio", "find", "xargs", "cd"}
+    | {"pushd", "git", "curl", "wget"}
 )
 _OUTPUT_OPTION = re.compile(r"(?:-o[:=]?|--out[:=]|-femit-bin=)(.+)")
 _WRAPPING = frozenset({"env", "hyperfine", "gdb", "lldb"})
@@ -159,17 +165,31 @@ def _compiled_outside(context: Context, name: str) -> bool:
         return False
     written = False
     for command in context.script:
-        if any(name in (one.target.choices or (name,)) for one in _outputs(command)):
+        if any(name in _places(one.target.choices or (name,)) for one in _outputs(command)):
             return False
         texts = [word.text for word in command.words]
         first = texts[0] if texts else None
         if first in _COMPILERS and first not in context.functions and name in _written(texts):
             written = True
-        elif (not written and name in texts) or (
-            name in texts[1:] and first not in _LOOKERS and not _wraps(context, first)
-        ):
+        elif (not written and name in texts) or _fills(context, command, name):
             return False
     return written and _nobody_elses(path)
+
+
+def _fills(context: Context, command: SimpleCommand, name: str) -> bool:
+    """Whether a command could put something else there: it names the file or a folder above."""
+    first = command.words[0].text if command.words else None
+    if first in _LOOKERS or (_wraps(context, first) and first not in _MANY_FILES):
+        return False
+    places = _places(text for word in command.words[1:] for text in word.choices or ())
+    above = places & {str(parent) for parent in PurePosixPath(name).parents}
+    return name in places or bool(above and first in _MANY_FILES)
+
+
+def _places(texts: Iterable[str]) -> set[str]:
+    """The same places however they are written (`/tmp/./x`, `//tmp/x`, `of=/tmp/x`)."""
+    plain = [re.sub(r"^(?:of=)?/+", "/", text) for text in texts]
+    return {os.path.normpath(text) for text in plain if text}
 
 
 def _outputs(command: SimpleCommand) -> list[Redirection]:

@@ -28,7 +28,7 @@ _SQL_REACHES_OUT = re.compile(
 )
 _SQL_READS = re.compile(
     r"\s*(?:select|with|explain|values|pragma\s+(?:table_x?info|index_list|index_info|foreign_key_list"
-    r"|table_list|database_list|user_version|integrity_check|quick_check|foreign_key_check|compile_options)\b(?!\s*=))",
+    r"|table_list|database_list|user_version(?!\s*\()|integrity_check|quick_check|foreign_key_check|compile_options)\b(?!\s*=))",
     re.IGNORECASE,
 )
 _SQL_CHANGES = re.compile(
