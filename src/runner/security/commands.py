@@ -219,6 +219,8 @@ def _check_searched(call: Call, kinds: list[str], *, recursive: bool) -> None:
     searches = last == "tree" or (recursive and last == "read")
     reads_input = last == "tree" and (call.command.piped or call.command.stdin is not None)
     if searches and not reads_input and len(call.parsed.operands) < len(kinds):
+        if call.cwd is None:
+            raise call.refuse("name the folder to search; the working directory is not known.")
         check(call, "tree", Word.literal("."), "the working directory")
 
 

@@ -72,6 +72,8 @@ _MANY_FILES = frozenset(
     {"cp", "mv", "ln", "install", "rsync", "tar", "unzip", "7z", "cpio", "find", "xargs", "cd"}
     | {"pushd", "git", "curl", "wget"}
 )
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
+_SHELL_WRITES = re.compile(r">\s*/|\b(?:cp|mv|ln|install|rsync|tar|unzip|dd|tee|cd)\s")
 _OUTPUT_OPTION = re.compile(r"(?:-o[:=]?|--out[:=]|-femit-bin=)(.+)")
 _WRAPPING = frozenset({"env", "hyperfine", "gdb", "lldb"})
 _CHECKING = re.compile(
@@ -178,8 +180,14 @@ def _compiled_outside(context: Context, name: str) -> bool:
 
 def _fills(context: Context, command: SimpleCommand, name: str) -> bool:
     """Whether a command could put something else there: it names the file or a folder above."""
-    first = command.words[0].text if command.words else None
-    if first in _LOOKERS or (_wraps(context, first) and first not in _MANY_FILES):
+    texts = [text for word in command.words for text in word.choices or ()]
+    first = texts[0] if texts else None
+    if (_wraps(context, first) or first in _SHELLS) and first not in _MANY_FILES:
+        # What it runs: a word of its own, or a text for a shell.
+        first = next((text for text in texts[1:] if text in _MANY_FILES), None)
+        if first is None:
+            return any(_SHELL_WRITES.search(text) for text in texts[1:])
+    if first in _LOOKERS:
         return False
     places = _places(text for word in command.words[1:] for text in word.choices or ())
     above = places & {str(parent) for parent in PurePosixPath(name).parents}
@@ -188,7 +196,7 @@ def _fills(context: Context, command: SimpleCommand, name: str) -> bool:
 
 def _places(texts: Iterable[str]) -> set[str]:
     """The same places however they are written (`/tmp/./x`, `//tmp/x`, `of=/tmp/x`)."""
-    plain = [re.sub(r"^(?:of=)?/+", "/", text) for text in texts]
+    plain = [re.sub(r"^(?:of=|-\w|--[\w-]+=)?/+", "/", text) for text in texts]
     return {os.path.normpath(text) for text in plain if text}
 
 

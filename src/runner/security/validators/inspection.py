@@ -81,7 +81,8 @@ def _pandoc(call: Call) -> None:
     """No addresses; what can include other files must be a document of the project."""
     formats = [word.text or "" for word in call.parsed.values("-f", "--from", "-r", "--read")]
     includes = any(_INCLUDES.match(text) for text in formats)
-    if includes and not call.parsed.operands:
+    read = {word.text for word in call.parsed.operands}
+    if includes and (not read or "-" in read):
         raise call.refuse("this format can include other files. Name a document of the project.")
     for word in call.parsed.operands:
         if any("://" in text for text in word.choices or (word.prefix,)):

@@ -18,7 +18,7 @@ _CLASS_PATHS = frozenset({"-cp", "-classpath", "--class-path"})
 
 _DOT = re.compile(
     r"\.(?:schema|tables|indexes|indices|headers?|mode|databases|width|timer|dump|fullschema|nullvalue|help|show)"
-    r"(?:\s+[\w%*.,-]+)*\s*"
+    r"(?:[ \t]+[\w%*.,-]+)*[ \t]*"
 )
 # Functions and tables of the shell program that reach files or code, and statements that do.
 _SQL_REACHES_OUT = re.compile(
