@@ -200,6 +200,7 @@ def _check_operands(call: Call) -> None:
     if rule.pattern_options and any(n in rule.pattern_options for n, _ in call.parsed.options):
         kinds = kinds[1:]
     recursive = any(name in rule.recursive for name, _ in call.parsed.options)
+    _check_searched(call, kinds, recursive=recursive)
     for index, word in enumerate(operands):
         if index < len(kinds):
             kind = kinds[index]
@@ -210,6 +211,17 @@ def _check_operands(call: Call) -> None:
             raise call.refuse((reason + call.rule.instead).rstrip())
         kind = kind.removesuffix("...")
         check(call, "tree" if recursive and kind == "read" else kind, word, "the argument")
+
+
+def _check_searched(call: Call, kinds: list[str], *, recursive: bool) -> None:
+    """Check the working directory where a search is not told where to look (`cd ~; rg KEY`)."""
+    last = kinds[-1].removesuffix("...") if kinds else ""
+    searches = last == "tree" or (recursive and last == "read")
+    reads_input = last == "tree" and (call.command.piped or call.command.stdin is not None)
+    if searches and not reads_input and len(call.parsed.operands) < len(kinds):
+        if call.cwd is None:
+            raise call.refuse("name the folder to search; the working directory is not known.")
+        check(call, "tree", Word.literal("."), "the working directory")
 
 
 def _validator(rule: CommandRule) -> Validator:

@@ -15,7 +15,8 @@ _SECRET = re.compile(
     r"(?:KEY|TOKEN|SECRET|AUTH|CREDENTIAL|PASS)\w*$|^AWS$|^ANTHROPIC|^SSH_AUTH_SOCK$",
     re.IGNORECASE,
 )
-_TRANSFORMED = re.compile(r"\$\{!?[\w@*]+(?:\[[^]]*\])?@[^QaUuLkK]\}")
+_TRANSFORMED = re.compile(r"\$\{!\d|\$\{!?[\w@*]+(?:\[[^]]*\])?@[^QaUuLkK]\}")
+_INDIRECT = re.compile(r"\$\{!([A-Za-z_]\w*)")
 _EXPANSION = re.compile(r"\$\{?[!#]?([A-Za-z_]\w*)")
 
 
@@ -82,6 +83,12 @@ def refuse_secret_expansion(context: Context, word: Word) -> None:
     """Refuse to print or pass on a variable of the environment that holds a credential."""
     if _TRANSFORMED.search(word.source):
         raise RefusedError("word:transform", f"{word.source}: this expansion is not allowed.")
+    for variable in _INDIRECT.findall(word.source):
+        for name in _names_held(context, variable):
+            if is_secret_name(name):
+                raise RefusedError(
+                    "environment:secret", f"${name} may hold a credential; it must not be read."
+                )
     if word.choices is not None or "$" not in word.source:
         return
     for name in _EXPANSION.findall(word.source):
@@ -89,6 +96,17 @@ def refuse_secret_expansion(context: Context, word: Word) -> None:
             raise RefusedError(
                 "environment:secret", f"${name} may hold a credential; it must not be read."
             )
+
+
+def _names_held(context: Context, variable: str) -> set[str]:
+    """The values that the script itself gives a variable, as far as they are known."""
+    given = [
+        one.value
+        for command in context.script
+        for one in command.assignments
+        if one.name == variable
+    ]
+    return {text for value in given for text in value.choices or ()}
 
 
 def is_secret_name(name: str) -> bool:

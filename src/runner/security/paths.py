@@ -132,7 +132,7 @@ class PathPolicy:
         if real is None or self.in_scratch(real) or self.inside(real):
             return
         wide = {"/", "/home", "/root", "/etc", "/proc", "/var", "/dev", "/run", "/sys", self.home}
-        if real in wide or re.fullmatch(r"/(?:home|Users)/[^/]+", real):
+        if real in wide or re.match(r"/(?:home|Users)/[^/]+$|/(?:proc|sys)/", real):
             raise RefusedError(
                 "path:tree",
                 f"Searching all of {text} would reach private files. Search in the project.",

@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -66,6 +67,13 @@ _LOOKERS = frozenset(
     }
     | {"[", "[[", "stat", "wc", "du", "sha256sum", "md5sum", "printf"}
 )
+# What puts files into a folder without naming each of them, or makes a folder the working directory.
+_MANY_FILES = frozenset(
+    {"cp", "mv", "ln", "install", "rsync", "tar", "unzip", "7z", "cpio", "find", "xargs", "cd"}
+    | {"pushd", "git", "curl", "wget"}
+)
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
+_SHELL_WRITES = re.compile(r">\s*/|\b(?:cp|mv|ln|install|rsync|tar|unzip|dd|tee|cd)\s")
 _OUTPUT_OPTION = re.compile(r"(?:-o[:=]?|--out[:=]|-femit-bin=)(.+)")
 _WRAPPING = frozenset({"env", "hyperfine", "gdb", "lldb"})
 _CHECKING = re.compile(
@@ -159,17 +167,37 @@ def _compiled_outside(context: Context, name: str) -> bool:
         return False
     written = False
     for command in context.script:
-        if any(name in (one.target.choices or (name,)) for one in _outputs(command)):
+        if any(name in _places(one.target.choices or (name,)) for one in _outputs(command)):
             return False
         texts = [word.text for word in command.words]
         first = texts[0] if texts else None
         if first in _COMPILERS and first not in context.functions and name in _written(texts):
             written = True
-        elif (not written and name in texts) or (
-            name in texts[1:] and first not in _LOOKERS and not _wraps(context, first)
-        ):
+        elif (not written and name in texts) or _fills(context, command, name):
             return False
     return written and _nobody_elses(path)
+
+
+def _fills(context: Context, command: SimpleCommand, name: str) -> bool:
+    """Whether a command could put something else there: it names the file or a folder above."""
+    texts = [text for word in command.words for text in word.choices or ()]
+    first = texts[0] if texts else None
+    if (_wraps(context, first) or first in _SHELLS) and first not in _MANY_FILES:
+        # What it runs: a word of its own, or a text for a shell.
+        first = next((text for text in texts[1:] if text in _MANY_FILES), None)
+        if first is None:
+            return any(_SHELL_WRITES.search(text) for text in texts[1:])
+    if first in _LOOKERS:
+        return False
+    places = _places(text for word in command.words[1:] for text in word.choices or ())
+    above = places & {str(parent) for parent in PurePosixPath(name).parents}
+    return name in places or bool(above and first in _MANY_FILES)
+
+
+def _places(texts: Iterable[str]) -> set[str]:
+    """The same places however they are written (`/tmp/./x`, `//tmp/x`, `of=/tmp/x`)."""
+    plain = [re.sub(r"^(?:of=|-\w|--[\w-]+=)?/+", "/", text) for text in texts]
+    return {os.path.normpath(text) for text in plain if text}
 
 
 def _outputs(command: SimpleCommand) -> list[Redirection]:

@@ -3,6 +3,7 @@
 import re
 
 from runner.security.context import Context
+from runner.security.environment import refuse_secret_expansion
 from runner.security.paths import is_endless, mentions_secret
 from runner.security.patterns import check_shape
 from runner.security.refusal import RefusedError
@@ -20,6 +21,7 @@ def check_redirection(context: Context, redirection: Redirection, cwd: str | Non
     """Refuse a redirection whose file may not be read or written, or is not known."""
     operator, target = redirection.operator, redirection.target
     if operator in _TEXT:
+        refuse_secret_expansion(context, target)
         return
     if operator in _DUPLICATES and _is_descriptor(target):
         return

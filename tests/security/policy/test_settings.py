@@ -9,7 +9,7 @@ from runner.errors import ConfigError
 from runner.resources import data_path
 from runner.security.policy import explain, judge_command
 from runner.security.profiles import BASE, load_rules, parse_profile
-from runner.security.settings import Mode, PolicySettings
+from runner.security.settings import ALL_PROFILES, Mode, PolicySettings
 from runner.security.validators import VALIDATORS
 
 MODES: tuple[Mode, ...] = ("run", "sync")
@@ -90,6 +90,12 @@ def test_an_unknown_profile_is_a_denial_with_a_reason(project: Path) -> None:
         "ls", project_dir=project, settings=PolicySettings(profiles=("cobol",))
     )
     assert (decision.allowed, "cobol" in decision.reason) == (False, True)
+
+
+@pytest.mark.parametrize("profile", ALL_PROFILES)
+def test_each_profile_works_alone(project: Path, profile: str) -> None:
+    settings = PolicySettings(profiles=(profile,))
+    assert judge_command("ls", project_dir=project, settings=settings).allowed
 
 
 def test_a_wrong_profile_names_file_and_key() -> None:

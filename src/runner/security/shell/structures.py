@@ -251,6 +251,8 @@ class Structures:
             environment.state = (fail if loop.until else ok) or environment.state
         elif isinstance(loop, For):
             source = f"{'select' if loop.select else 'for'} {loop.name}"
+            if loop.words:
+                source += " in " + " ".join(word.source for word in loop.words)
             self.assigned(loop.name, values or UNKNOWN, source)
             if loop.select:
                 self.assigned("REPLY", UNKNOWN, source)

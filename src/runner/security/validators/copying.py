@@ -5,6 +5,7 @@ import re
 
 from runner.security.context import Call
 from runner.security.kinds import check
+from runner.security.paths import NOTE
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 from runner.security.shell.values import FRESH
@@ -99,7 +100,10 @@ def _link(call: Call) -> None:
         raise call.refuse("needs a target.")
     link = operands.pop() if len(operands) > 1 else Word.literal("./link")
     check(call, "write", link, "the link")
-    folder = call.literal(link, "the link").rpartition("/")[0] or "."
+    folder, _, name = call.literal(link, "the link").rpartition("/")
+    folder = folder or "."
+    if name == NOTE:
+        raise call.refuse("the note must be a file of its own.")
     for word in operands:
         text = call.literal(word, "the target")
         pointed = text if text.startswith(("/", "~")) else f"{folder}/{text}"

@@ -46,6 +46,12 @@ _REACHES_OUT = re.compile(
     r"|\balter\s+(?:database|schema)\b",
     re.IGNORECASE,
 )
+# Settings of the whole server, tables that are another server's or lie in another folder.
+_SERVER_WIDE = re.compile(
+    r"\s*set\b.*(?:@@|\b(?:global|persist(?:_only)?)\b)|\b(?:data|index)\s+directory\b"
+    r"|\bengine\s*=?\s*(?:federated\w*|connect|spider)\b|\bconnection\s*=",
+    re.IGNORECASE | re.DOTALL,
+)
 _EXTENSIONS = re.compile(
     r"\s*create\s+extension\s+(?:if\s+not\s+exists\s+)?\"?(?:uuid-ossp|pgcrypto|citext|pg_trgm|hstore|unaccent|btree_gi[ns]t?|vector|ltree)\"?\s*",
     re.IGNORECASE,
@@ -56,6 +62,7 @@ _UNBOUNDED = re.compile(
 )
 # A string, a quoted name or a comment, whichever begins first.
 _TOKEN = re.compile(r"'(?:[^'\\]|'')*'|\"[\w .-]*\"|`[\w .-]*`|--(?:\s[^\n]*|$)", re.MULTILINE)
+_QUOTED = re.compile(r"[\"`]([\w .-]*)[\"`](\s*\()?")
 # What could be read in two ways after that: it is refused.
 _UNCLEAR = re.compile(r"\\|\$\w*\$|/\*|\*/|#|--|[\"`]|(?<!')'(?!')")
 
@@ -70,8 +77,18 @@ def check_database(call: Call, word: Word) -> None:
 
 
 def plain_sql(text: str) -> str:
-    """Return SQL with empty strings for texts and names in quotes, and without `--` comments."""
-    return _TOKEN.sub(lambda token: " " if token[0].startswith("-") else "''", text)
+    """Return SQL with empty strings for texts and names in quotes, and without `--` comments.
+
+    The name of a function stays (`"pg_read_file"('x')` calls it all the same).
+    """
+    names = _TOKEN.sub(_without_text, text)
+    return _QUOTED.sub(lambda name: f" {name[1]}(" if name[2] else "''", names)
+
+
+def _without_text(token: re.Match[str]) -> str:
+    if token[0][0] in '"`':
+        return token[0]
+    return " " if token[0].startswith("-") else "''"
 
 
 def check_statements(call: Call, text: str) -> None:
@@ -90,7 +107,7 @@ def _statement(call: Call, statement: str) -> None:
     if _EXTENSIONS.fullmatch(statement) and call.context.mode == "run":
         return
     found = None if _VERBS.match(statement.strip()) else re.match(r"\s*(\w*)", statement)
-    found = found or _REACHES_OUT.search(statement)
+    found = found or _REACHES_OUT.search(statement) or _SERVER_WIDE.search(statement)
     if found:
         raise call.refuse(
             f"{found[0].strip() or 'this'} is not allowed. Use plain statements on the tables of the "
@@ -177,7 +194,10 @@ def _mongosh(call: Call) -> None:
         texts = require_literal(call, word)
         check_inline(call, "node", texts)
         for text in texts:
-            found = re.search(r"\bdrop\w*|shutdown\w*|adminCommand|\bload\b|\brequire\b|\[", text)
+            found = re.search(
+                r"\bdrop\w*|shutdown\w*|adminCommand|\b(?:load|require|connect|Mongo|snippet)\b|\[",
+                text,
+            )
             if found:
                 raise call.refuse(f"{found[0]} is not allowed here.")
 

@@ -21,6 +21,8 @@ _GDB = re.compile(
     rf"|thread\s+backtrace(?:\s+all)?|frame\s+(?:info|variable)|breakpoint\s+(?:list|set\s+(?:--name|--file|--line|-n|-f|-l)\s+{_LOCATION})"
     rf"|process\s+(?:launch|continue|status)|image\s+list|register\s+read)"
 )
+# What the program gets, in place of what --args names: `run A B`, `set args A B`.
+_ARGUMENTS = re.compile(r"(?:run|r|start|starti|set\s+args)\s+(.+)")
 _PDB = re.compile(
     r"(?:c|cont|continue|n|next|s|step|r|return|q|quit|exit|w|where|bt|u|up|d|down|l|ll|list|longlist|a|args|until|unt|b|break"
     r"|(?:u|up|d|down|l|list|until|unt)\s+[\d, ]+|(?:b|break|tbreak)\s+[\w./:]+|(?:cl|clear|disable|enable)(?:\s+\d+)*)"
@@ -34,11 +36,16 @@ def _debugger(call: Call) -> None:
             "only batch mode is allowed: gdb -batch -ex run -ex bt --args ./build/app."
         )
     for word in call.parsed.values("-ex", "--ex", "-o", "--one-line"):
-        text = call.literal(word, "the command").strip()
-        if not _GDB.fullmatch(text):
+        text = call.literal(word, "the command").strip(" ")
+        # lldb takes each line for a command.
+        if not _GDB.fullmatch(text) or not text.isprintable():
             raise call.refuse(
                 f"{text} is not allowed. Use run, break, continue, next, bt, info, print without calls."
             )
+        given = _ARGUMENTS.fullmatch(text)
+        if given and call.parsed.operands:
+            program = call.parsed.operands[0]
+            call.judge_inner((program, *map(Word.literal, given[1].split())))
     if call.parsed.operands:
         _program(call, call.parsed.operands)
 

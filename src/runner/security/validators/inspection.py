@@ -8,6 +8,11 @@ from runner.security.paths import is_endless
 from runner.security.shell.facts import Word
 from runner.security.validators.copying import VALIDATORS as COPYING
 
+# Formats of pandoc whose documents can name others to read.
+_INCLUDES = re.compile(
+    r"(?!markdown|gfm|commonmark|html|docx|ipynb|json|csv|tsv|epub|odt|mediawiki|textile)"
+)
+
 _DD_ITEM = re.compile(
     r"(?:bs|ibs|obs|count|skip|seek)=\d+(?:[kKMG]i?B?|[cwb])?|status=\w+"
     r"|conv=(?:notrunc|fsync|fdatasync|sync|ucase|lcase|noerror)(?:,\w+)*|[io]flag=[\w,]+"
@@ -72,10 +77,18 @@ def _ar(call: Call) -> None:
             check(call, "read", word, "the file")
 
 
-def _no_address(call: Call) -> None:
+def _pandoc(call: Call) -> None:
+    """No addresses; what can include other files must be a document of the project."""
+    formats = [word.text or "" for word in call.parsed.values("-f", "--from", "-r", "--read")]
+    includes = any(_INCLUDES.match(text) for text in formats)
+    read = {word.text for word in call.parsed.operands}
+    if includes and (not read or "-" in read):
+        raise call.refuse("this format can include other files. Name a document of the project.")
     for word in call.parsed.operands:
         if any("://" in text for text in word.choices or (word.prefix,)):
             raise call.refuse("only files are allowed, no addresses.")
+        if includes or not (word.text or "").endswith((".md", ".html", ".txt", ".ipynb", ".docx")):
+            check(call, "project", word, "the document")
 
 
 def _packed(call: Call) -> None:
@@ -140,7 +153,7 @@ VALIDATORS = {
     "yes": _yes,
     "dd": _dd,
     "ar": _ar,
-    "no-address": _no_address,
+    "pandoc": _pandoc,
     "packed": _packed,
     "rsync": _rsync,
     "counted": _counted,

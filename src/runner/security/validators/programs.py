@@ -18,7 +18,7 @@ _CLASS_PATHS = frozenset({"-cp", "-classpath", "--class-path"})
 
 _DOT = re.compile(
     r"\.(?:schema|tables|indexes|indices|headers?|mode|databases|width|timer|dump|fullschema|nullvalue|help|show)"
-    r"(?:\s+[\w%*.,-]+)*\s*"
+    r"(?:[ \t]+[\w%*.,-]+)*[ \t]*"
 )
 # Functions and tables of the shell program that reach files or code, and statements that do.
 _SQL_REACHES_OUT = re.compile(
@@ -28,7 +28,7 @@ _SQL_REACHES_OUT = re.compile(
 )
 _SQL_READS = re.compile(
     r"\s*(?:select|with|explain|values|pragma\s+(?:table_x?info|index_list|index_info|foreign_key_list"
-    r"|table_list|database_list|user_version|integrity_check|quick_check|foreign_key_check|compile_options)\b(?!\s*=))",
+    r"|table_list|database_list|user_version(?!\s*\()|integrity_check|quick_check|foreign_key_check|compile_options)\b(?!\s*=))",
     re.IGNORECASE,
 )
 _SQL_CHANGES = re.compile(
