@@ -33,6 +33,12 @@ if [ "$(id -u)" = 0 ]; then
     exec setpriv --reuid "$uid" --regid "$gid" --clear-groups --inh-caps=-all \
       --no-new-privs -- "$@"
   fi
+  # The state that the next container needs is mounted here, whoever this one runs as.
+  export HOME=/home/runner
+  if [ "$(tr -s ' ' </proc/self/uid_map)" = " 0 0 4294967295" ]; then
+    echo "Warning: the workspace is root's, so everything runs as this machine's real root. Give" \
+      "the folder to a user (chown), or use a rootless engine." >&2
+  fi
 elif ! getent passwd "$(id -u)" >/dev/null; then
   home=$(mktemp -d /tmp/home.XXXXXX)
   export HOME="$home"

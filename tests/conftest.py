@@ -1,7 +1,6 @@
 """What all tests share."""
 
 import signal
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -18,9 +17,11 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _signals_as_before() -> Iterator[None]:
-    """Undo what a run in this process did to the signals: its children would inherit that."""
-    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+def _signals_as_usual() -> None:
+    """Undo what started the tests, or a run in this process, did to the signals.
+
+    A shell starts what it puts into the background with SIGINT ignored; children inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)

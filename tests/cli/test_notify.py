@@ -151,6 +151,28 @@ def test_an_answer_that_is_no_http_is_a_warning_without_the_address() -> None:
     assert "secret-path" not in warning
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:9/services/SECRET path",
+        "http://ada:SECRET@127.0.0.1",
+        "http://[::1/SECRET",
+    ],
+)
+def test_an_address_that_is_none_is_a_warning_without_it(address: str) -> None:
+    (warning,) = tell(Notify(webhook=address), ended())
+    assert "its address is not a valid one" in warning
+    assert "SECRET" not in warning
+
+
+def test_a_payload_holds_no_credentials(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "canary-0123456789")
+    tell(Notify(webhook=hook.url), Waiting(9.0, "canary-0123456789 met its limit", resets_at=5.0))
+    ((_, payload),) = hook.got
+    assert "canary" not in str(payload)
+    assert "met its limit" in str(payload)
+
+
 def test_a_hook_that_is_not_there_is_told_in_words() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

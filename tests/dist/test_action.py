@@ -59,6 +59,20 @@ def test_the_exit_codes_that_fail_can_be_chosen(tmp_path: Path) -> None:
     assert run_step(tmp_path, 3, FAIL_ON="1 3").code == 3
 
 
+@pytest.mark.parametrize("code", [126, 137, 139])
+def test_a_code_that_is_none_of_the_programs_fails_the_job(tmp_path: Path, code: int) -> None:
+    assert run_step(tmp_path, code).code == code
+
+
+def test_the_exit_codes_that_fail_may_stand_between_commas(tmp_path: Path) -> None:
+    assert run_step(tmp_path, 3, FAIL_ON="1, 3, 4").code == 3
+
+
+def test_options_on_several_lines_all_reach_the_program(tmp_path: Path) -> None:
+    step = run_step(tmp_path, 0, ARGUMENTS="--one-phase\n--max-session-cost 1\n")
+    assert step.arguments[-3:] == ["--one-phase", "--max-session-cost", "1"]
+
+
 def test_limits_and_further_options_reach_the_program(tmp_path: Path) -> None:
     step = run_step(tmp_path, 0, MAX_ITERATIONS="8", MAX_COST="5", ARGUMENTS="--model opus")
     assert step.arguments == ["run", "--output-format", "json", "--model", "opus",

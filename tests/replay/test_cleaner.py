@@ -1,6 +1,8 @@
 import base64
+import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -157,12 +159,34 @@ def test_the_names_in_an_input_are_cleaned_too() -> None:
         "https://ada:hunter2@example.org/x",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
+        "sk_live_0123456789abcdefABCDEF",
+        "whsec_0123456789abcdefABCDEF",
+        "Authorization: Token 0123456789abcdef",
     ],
 )
 def test_what_looks_like_a_key_is_taken_out(secret: str) -> None:
     cleaned = Scrubber()(f"it is {secret}, no?")
     assert MASK in cleaned
     assert secret not in cleaned
+
+
+@pytest.mark.parametrize("name", ["STRIPE_KEY", "SIGNING_KEY", "DB_PASS", "NPM_AUTH", "FTP_PWD"])
+def test_the_value_of_a_variable_with_a_telling_name_is_secret(name: str) -> None:
+    assert secret_values({name: "canary-0123", "PWD": "canary-4567"}) == {"canary-0123"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps('pa"ss\\w/rd?ÿ01')[1:-1],
+        quote('pa"ss\\w/rd?ÿ01'),
+        'pa"ss\\w/rd?ÿ01'.encode().hex(),
+        base64.urlsafe_b64encode('pa"ss\\w/rd?ÿ01'.encode()).decode(),
+    ],
+    ids=["JSON", "address", "hexadecimal", "base64 for addresses"],
+)
+def test_a_secret_is_taken_out_however_it_is_written(written: str) -> None:
+    assert Scrubber(['pa"ss\\w/rd?ÿ01'])(f"it is {written} no?").startswith(f"it is {MASK}")
 
 
 @pytest.mark.parametrize("lead", ["", "a", "ab", "abc"])

@@ -13,10 +13,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from typing import Any, Self
 
 from runner import __version__
+from runner.cli.redact import Redactor
 from runner.cli.result import result_object
 from runner.config.runner_file import Notify
 from runner.loop.events import ExitReason, RunEnded, RunEvent, Waiting
@@ -99,7 +100,8 @@ class Notifier:
     def _notify(self, name: str, payload: Mapping[str, Any]) -> None:
         if name not in self._wishes.on:
             return
-        body = json.dumps(payload, ensure_ascii=False).encode("utf-8")
+        clean = Redactor(os.environ).value(payload)
+        body = json.dumps(clean, ensure_ascii=False).encode("utf-8")
         for target in self._targets(name, body):
             # A daemon: the end of the command does not wait for ever for somebody's web server.
             thread = threading.Thread(target=self._deliver, args=target, daemon=True)
@@ -174,20 +176,24 @@ def post(url: str, event: str, body: bytes) -> None:
         NotSentError: no answer in time, or one that is no success. The message holds no URL:
             that of a webhook is often a secret.
     """
-    request = urllib.request.Request(  # noqa: S310 - the scheme is checked with the file
-        url,
-        data=body,
-        headers={
-            "Content-Type": "application/json",
-            "User-Agent": f"runner/{__version__}",
-            "X-Runner-Event": event,
-        },
-    )
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"runner/{__version__}",
+        "X-Runner-Event": event,
+    }
+    invalid = "its address is not a valid one."  # whose own words repeat the address
     try:
-        with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310 - as above
+        # The scheme is checked with the file.
+        request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310
+    except ValueError as error:
+        raise NotSentError(invalid) from error
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310
             pass
     except urllib.error.HTTPError as error:
         raise NotSentError(f"it answered {error.code}.") from error
+    except InvalidURL as error:
+        raise NotSentError(invalid) from error
     except (OSError, ValueError, HTTPException) as error:
         cause = getattr(error, "reason", error)
         why = reason(cause) if isinstance(cause, BaseException) else cause

@@ -1,6 +1,7 @@
 """Take secrets out of text: values that this machine holds, and whatever looks like a key."""
 
 import base64
+import json
 import re
 import threading
 from collections.abc import Iterable, Mapping
@@ -10,14 +11,17 @@ from urllib.parse import quote
 MASK = "[secret]"
 """What stands in place of a secret."""
 
+_FOR_URLS = str.maketrans("+/", "-_")
 _MIN_LENGTH = 8  # shorter values are words that stand in any text
 _SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY",
+    r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY"
+    r"|_(?:KEY|PASS|PWD|AUTH)$",
     re.IGNORECASE,
 )
 # Named by what they unlock. A group stays: it says what stood there.
 _SHAPES = (
     r"()sk-[A-Za-z0-9_-]{16,}",  # Anthropic (sk-ant-…) and others
+    r"()(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{16,}",  # Stripe
     r"()gh[pousr]_[A-Za-z0-9]{20,}",  # GitHub
     r"()github_pat_\w{20,}",
     r"()glpat-[\w-]{16,}",  # GitLab
@@ -28,7 +32,7 @@ _SHAPES = (
     r"()eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*",  # a JSON web token
     r"((?i:\bbearer )\s*)[A-Za-z0-9._~+/=-]{8,}",
     r"((?i:\bx-api-key:)\s*)[^\s\"'\[]{8,}",
-    r"((?i:\bauthorization:)\s*(?i:basic )\s*)[A-Za-z0-9+/=]{8,}",
+    r"((?i:\bauthorization:)\s*(?i:(?:basic|token) )\s*)[A-Za-z0-9+/=]{8,}",
     r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@]*:)[^\s/@\[]+(?=@)",  # a password in an address
     r"()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
 )
@@ -86,10 +90,12 @@ def _forms(value: str) -> set[str]:
     A secret of several lines is also one by its lines: tools number and indent them.
     """
     raw = value.encode(errors="replace")
-    forms = {value, quote(value, safe=""), *filter(_is_long, value.splitlines())}
+    forms = {value, quote(value, safe=""), quote(value), json.dumps(value)[1:-1], raw.hex()}
+    forms.update(filter(_is_long, value.splitlines()))
     for before in range(3):  # as part of something that is base64 as a whole
         code = base64.b64encode(b"\0" * before + raw)[2 * before :].decode().rstrip("=")
-        forms.add(code[:-1] if (before + len(raw)) % 3 else code)
+        code = code[:-1] if (before + len(raw)) % 3 else code
+        forms |= {code, code.translate(_FOR_URLS)}
     return {form for form in forms if len(form) >= _MIN_LENGTH}
 
 
