@@ -15,6 +15,7 @@ from runner.replay.script import load_script
 from runner.replay.server import ScriptedModel
 
 _USAGE_EXIT = 2
+_ENDINGS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,9 +23,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         script = load_script(options.script)
+        # Before any thread starts, which would end the process for a signal that comes too soon.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
         with ScriptedModel(script, project=options.project.resolve(), port=options.port) as model:
             _say(sys.stdout, model.base_url)
-            _wait_for_signal()
+            signal.sigwait(_ENDINGS)
             left = [*map(str, model.divergences), *model.unplayed()]
             for line in left:
                 _say(sys.stderr, line)
@@ -37,12 +40,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _say(stream: TextIO, text: str) -> None:
     stream.write(f"{text}\n")
     stream.flush()
-
-
-def _wait_for_signal() -> None:
-    endings = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, endings)
-    signal.sigwait(endings)
 
 
 def _parser() -> argparse.ArgumentParser:
