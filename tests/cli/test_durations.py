@@ -3,12 +3,11 @@ from datetime import UTC, datetime
 import pytest
 
 from runner.cli.durations import (
-    format_cost,
     format_duration,
     format_remaining,
     format_reset_time,
-    plural,
 )
+from runner.wording import format_cost, plural
 
 SIX_PM = datetime(2026, 11, 21, 18, 0, tzinfo=UTC).timestamp()
 

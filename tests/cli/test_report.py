@@ -21,10 +21,10 @@ from tests.cli.control.kit import Cli, make_workspace
 from runner.cli.reporting.data import report_object
 from runner.cli.reporting.page import html_page
 from runner.cli.reporting.text import report_lines
+from runner.deliverables.model import Counts
 from runner.reporting.facts import (
     AgentSession,
     Command,
-    Counts,
     Deliverable,
     Denial,
     Event,

@@ -47,6 +47,9 @@ OUT_OF_QUOTA = replace(standing(PENDING), last=LIMITED)
          "All 2 deliverables verified"),
         (of_run(standing(BLOCKED, BLOCKED)), ExitReason.ALL_BLOCKED,
          "All 2 deliverables are blocked"),
+        # Programs look for the seed's sentence, also where people would say it otherwise.
+        (of_sync(standing(PASSED)), ExitReason.ALL_VERIFIED, "All 1 deliverables verified"),
+        (of_run(standing(BLOCKED)), ExitReason.ALL_BLOCKED, "All 1 deliverables are blocked"),
         (of_run(AT_THE_LIMIT), ExitReason.MAX_ITERATIONS, "Max iterations (7) reached"),
         (of_sync(AT_THE_LIMIT, verified=0), ExitReason.MAX_ITERATIONS,
          "Max iterations (7) reached"),

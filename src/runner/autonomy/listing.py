@@ -25,7 +25,8 @@ from runner.errors import StateError
 
 _MAX_OFFSET = 2**62
 _BROKEN = (
-    "Entries on this page of the journal of {session_id} were changed, lost or added from outside."
+    "Entries on this page of the journal of {session_id} were changed, lost or added from outside. "
+    "Do not rely on them: find out who writes to .runner/autonomy, and compare with a backup."
 )
 
 

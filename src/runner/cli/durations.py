@@ -3,16 +3,6 @@
 import math
 from datetime import UTC, datetime
 
-from runner.wording import format_cost, plural
-
-__all__ = [
-    "format_cost",
-    "format_duration",
-    "format_remaining",
-    "format_reset_time",
-    "plural",
-]
-
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR

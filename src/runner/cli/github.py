@@ -6,11 +6,12 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from runner.cli.durations import format_cost, format_duration
+from runner.cli.durations import format_duration
 from runner.cli.inert import inert, inert_lines
 from runner.cli.phase_text import effort_text, standing
 from runner.cli.result import ResultObject, result_object
 from runner.loop.events import RunEnded, RunEvent, StatusChanged
+from runner.wording import format_cost
 
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")  # Markdown lets any ASCII punctuation be escaped
 _CELL_LIMIT = 200

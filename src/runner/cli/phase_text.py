@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from runner.cli.durations import format_cost, format_duration, plural
+from runner.cli.durations import format_duration
 from runner.cli.inert import inert
+from runner.wording import format_cost, plural
 
 _REASON_LIMIT = 120
 

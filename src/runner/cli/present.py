@@ -10,7 +10,6 @@ import typer
 
 from runner.cli.adoption import has_unadopted
 from runner.cli.assembly import Job, perform
-from runner.cli.durations import plural
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
 from runner.cli.inert import inert
 from runner.cli.notify import Notifier
@@ -22,7 +21,7 @@ from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
 from runner.loop.events import Notice, RunEnded, RunEvent, RunResult
 from runner.loop.ports import RunSink
-from runner.wording import reason
+from runner.wording import plural, reason
 
 
 @dataclass(frozen=True, slots=True)

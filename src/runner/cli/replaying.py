@@ -10,12 +10,12 @@ from pathlib import Path
 import typer
 
 from runner.cli.assembly import Command, Job
-from runner.cli.durations import plural
 from runner.config.run_options import RunOptions
 from runner.errors import UsageError
 from runner.replay.recording import Recorder
 from runner.replay.script import Script, load_script
 from runner.replay.server import ScriptedModel
+from runner.wording import plural
 
 Facts = tuple[tuple[str, str], ...]
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from runner.cli.durations import plural
 from runner.cli.help_text import help_text
 from runner.cli.inert import inert
 from runner.cli.options import AsJson, takes
@@ -20,6 +19,7 @@ from runner.errors import PrerequisiteError, UsageError
 from runner.loop.ledger import Checkpoint
 from runner.loop.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
 from runner.loop.run_lock import run_lock
+from runner.wording import plural
 
 _SHOWN = 10
 _WIDTH = 100

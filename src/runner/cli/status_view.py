@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from runner.cli.columns import columns, fit, labelled
-from runner.cli.durations import format_cost, plural
 from runner.cli.phase_text import effort_text, standing
 from runner.deliverables.model import Counts, Deliverable, Phase, Status, StatusFile
 from runner.loop.effort import Effort, of_deliverables, of_phase, total
 from runner.loop.phases import Row
 from runner.loop.run_lock import Holder
 from runner.loop.spending import Spend
+from runner.wording import format_cost, plural
 
 WIDTH = 80
 

@@ -5,6 +5,7 @@ needs, and stays. One line each for a session's beginning, for what was refused 
 end; so a session that was killed is there, too, without an end.
 """
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -64,7 +65,7 @@ def history_lines(project_dir: Path) -> Iterator[dict[str, Any] | None]:
     """
     path = history_path(project_dir)
     if not path.resolve().is_relative_to(project_dir.resolve()):
-        raise PermissionError(1, "it leads out of the project", str(path))
+        raise PermissionError(errno.EPERM, "it leads out of the project", str(path))
     try:
         descriptor = os.open(path, _READ_FLAGS)
     except FileNotFoundError:
@@ -205,7 +206,7 @@ class HistoryKeeper:
         with open(os.open(path, _FLAGS, _OWNER_ONLY), "rb+", buffering=0) as file:  # noqa: PTH123
             size = file.seek(0, os.SEEK_END)
             if size > MOST_BYTES:
-                raise OSError(27, f"{path} is full")
+                raise OSError(errno.EFBIG, "it is full", str(path))
             if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
                 line = b"\n" + line  # a crash cut the last line off
             file.write(line)

@@ -94,7 +94,7 @@ class SyncFlow:
             return None
         return Ending(
             ExitReason.ALL_VERIFIED,
-            termination.every(self._tracker.total, "verified", "is verified"),
+            f"All {self._tracker.total} deliverables verified",
             _verified_result(situation.file),
         )
 

@@ -140,15 +140,10 @@ def all_blocked(situation: Situation) -> Ending | None:
         return None
     return Ending(
         ExitReason.ALL_BLOCKED,
-        every(situation.file.counts.total, "are blocked", "is blocked"),
+        f"All {situation.file.counts.total} deliverables are blocked",
         "Provide what is missing (an agent writes the reasons into .runner-note.md), then set "
         '"blocked": false in .runner/status.json and run again.',
     )
-
-
-def every(count: int, many: str, one: str) -> str:
-    """Return seed 001's sentence about all deliverables; of one it says `one`."""
-    return f"The only deliverable {one}" if count == 1 else f"All {count} deliverables {many}"
 
 
 def nothing_active(situation: Situation) -> Ending | None:

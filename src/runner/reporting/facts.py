@@ -6,6 +6,8 @@ Times are timezone-aware, durations in seconds, amounts in US dollars.
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from runner.deliverables.model import Counts
+
 
 @dataclass(frozen=True, slots=True)
 class Took:
@@ -282,16 +284,6 @@ class Outcome:
     state: str
     headline: str
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Active deliverables by status; deprecated ones are not counted."""
-
-    total: int = 0
-    passed: int = 0
-    blocked: int = 0
-    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner.deliverables.model import StatusFile
+from runner.deliverables.model import Counts, StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
@@ -18,7 +18,7 @@ from runner.loop.ledger import STEP, Ledger, was_rolled_back
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import Spend, SpendBook
 from runner.reporting.evidence import Receipts, Reviews
-from runner.reporting.facts import Counts, Event, ModelUse, Report, Session, Took, Work
+from runner.reporting.facts import Event, ModelUse, Report, Session, Took, Work
 from runner.reporting.history import History, HistoryReader
 from runner.reporting.journal import JournalReader, PageOf, Told, entries_of
 from runner.reporting.outcome import needs_of, outcome_of, problems_of_view
@@ -107,7 +107,7 @@ class _Gathering:
             outcome=outcome_of(
                 view, file, last_run, driven=holder is not None, rolled_back=rolled_back
             ),
-            counts=_counts(file),
+            counts=file.counts if file is not None else Counts(),
             began_at=_first(history, view),
             last_at=_last(history, told, view),
             took=costs.took,
@@ -300,13 +300,6 @@ def _work(efforts: Efforts) -> Iterator[Work]:
 
 def _by_cost(models: Mapping[str, ModelUse]) -> list[ModelUse]:
     return sorted(models.values(), key=lambda use: (-use.cost_usd, -use.tokens, use.model))
-
-
-def _counts(file: StatusFile | None) -> Counts:
-    if file is None:
-        return Counts()
-    counts = file.counts
-    return Counts(counts.total, counts.passed, counts.blocked, counts.pending)
 
 
 def _commands(file: StatusFile | None) -> Iterator[str]:

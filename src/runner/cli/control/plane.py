@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,19 @@ def latest_session(project: Path, spec_id: str) -> dict[str, Any] | None:
     Raises:
         StateError: the folder of sessions can't be read.
     """
-    try:
+    with sessions_readable():
         return Listing(open_for_reading(project).core).latest(spec_id)
+
+
+@contextmanager
+def sessions_readable() -> Iterator[None]:
+    """Tell in words where the folder of sessions can't be read.
+
+    Raises:
+        StateError: it can't be.
+    """
+    try:
+        yield
     except OSError as error:
         raise StateError(
             f"The sessions can't be read: {error.strerror}.",

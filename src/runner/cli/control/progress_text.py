@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.cli.control.scene import Scene, span
-from runner.cli.durations import plural
+from runner.wording import plural
 
 _OVER = ("completed", "ended")
 _GATES = {

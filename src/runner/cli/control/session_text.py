@@ -9,7 +9,7 @@ from runner.cli.columns import labelled, table, wrap
 from runner.cli.control.progress_text import progress_pairs
 from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import advice, standing
-from runner.cli.durations import plural
+from runner.wording import plural
 
 
 def session_lines(scene: Scene) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from runner.cli.durations import format_duration, format_remaining, format_reset_time, plural
+from runner.cli.durations import format_duration, format_remaining, format_reset_time
 from runner.cli.inert import inert
 from runner.loop.events import (
     RunEnded,
@@ -20,6 +20,7 @@ from runner.loop.events import (
     StreamToolResponse,
     Waiting,
 )
+from runner.wording import plural
 
 _NAME_LIMIT = 60
 _REASON_LIMIT = 80

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from runner.cli.durations import (
-    format_cost,
     format_duration,
     format_remaining,
     format_reset_time,
-    plural,
 )
 from runner.cli.exit_codes import EXIT_CODES, FAILURE, SUCCESS
 from runner.cli.inert import cut, inert, inert_lines
@@ -37,6 +35,7 @@ from runner.loop.events import (
     StreamToolResponse,
     Waiting,
 )
+from runner.wording import format_cost, plural
 
 _ID_LIMIT = 80
 _TITLE_LIMIT = 200

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from runner.cli.durations import format_cost, format_duration
+from runner.cli.durations import format_duration
+from runner.wording import format_cost
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NOTHING = "\N{EN DASH}"

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 from runner import __version__
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.listing import Listing
-from runner.cli.control.plane import open_for_reading
+from runner.cli.control.plane import open_for_reading, sessions_readable
 from runner.cli.placing import place_to_name, placed_view
 from runner.cli.redact import Redactor
 from runner.config.project import resolve_project
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.errors import PrerequisiteError, RunnerError, StateError, UsageError
+from runner.errors import PrerequisiteError, RunnerError, UsageError
 from runner.reporting.gather import Sources
 
 
@@ -33,8 +32,9 @@ def sources_of(project: Path, session_id: str | None) -> Sources:
     """
     core = open_for_reading(resolve_project(project)).core
     listing = Listing(core)
-    view = _readable(lambda: _view(listing, project, session_id))
-    siblings = _readable(lambda: listing.summaries(str(view.get("spec_id"))))
+    with sessions_readable():
+        view = _view(listing, project, session_id)
+        siblings = listing.summaries(str(view.get("spec_id")))
     store = core.store
     return Sources(
         project_dir=project,
@@ -81,16 +81,6 @@ def _latest(listing: Listing, project: Path) -> dict[str, Any] | None:
     except RunnerError:
         return listing.latest(None)  # nobody knows which spec; the report says what is wrong
     return listing.latest(file.spec_id if file else derive_spec_id(project)) or listing.latest(None)
-
-
-def _readable(read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except OSError as error:
-        raise StateError(
-            f"The sessions can't be read: {error.strerror}.",
-            hint=f"Make {error.filename} readable.",
-        ) from error
 
 
 def _command(name: str, project: Path) -> str:

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from runner.cli.columns import columns, fit, labelled, wrap
-from runner.cli.durations import plural
 from runner.cli.inert import inert
 from runner.cli.reporting import formats
+from runner.deliverables.model import Counts
 from runner.reporting.facts import (
-    Counts,
     Deliverable,
     Finding,
     Phase,
@@ -17,6 +16,7 @@ from runner.reporting.facts import (
     Took,
     Verification,
 )
+from runner.wording import plural
 
 WIDTH = 80
 _MARKS = {"passed": "[PASS]", "blocked": "[BLOCKED]", "deprecated": "[GONE]"}
