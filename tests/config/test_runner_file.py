@@ -228,3 +228,32 @@ def test_any_key_with_any_value_is_taken_or_refused(
 ) -> None:
     with suppress(ConfigError):
         _parsed("\n".join(f"{key} = {value}" for key, value in lines))
+
+
+def _notifying(project: Path, words: str) -> None:
+    for name in ("tools/n.py", ".runner/n.sh"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).touch()
+    (project / "link").symlink_to("tools/n.py")
+    (project / ".runner" / "runner.toml").write_text(f"[notify]\ncommand = {words}\n")
+
+
+@pytest.mark.parametrize(
+    "words", ['["tools/n.py"]', '["python3", "./tools/n.py"]', '["sh", "link"]']
+)
+def test_a_notification_that_runs_what_agents_can_write_is_refused(
+    words: str, tmp_path: Path
+) -> None:
+    _notifying(tmp_path, words)
+    with pytest.raises(ConfigError, match="agents can write that file") as refused:
+        load_runner_file(tmp_path)
+    assert ".runner/" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ['[".runner/n.sh"]', '["sh", "-c", "echo tools/n.py"]', '["git", "-C", "tools", "log"]'],
+)
+def test_a_notification_by_anything_else_is_taken(words: str, tmp_path: Path) -> None:
+    _notifying(tmp_path, words)
+    assert load_runner_file(tmp_path).notify.command

@@ -1,7 +1,8 @@
 """`.runner/runner.toml`: option defaults, and the tables for what is no option (CONTRACT §4)."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from runner.config.option import Option
 from runner.config.postures import Posture, posture_hint
 from runner.config.reading import read_text
 from runner.config.toml_lines import line_of, place_of_error
+from runner.deliverables.workspace import STATE_DIRECTORY
 from runner.errors import ConfigError
 
 RUNNER_FILE = "runner.toml"
@@ -194,12 +196,30 @@ class _Reader:
                     f"notify.on has no event {event}.",
                     suggestion(event, NOTIFY_EVENTS),
                 )
+        if (file := self._writable_by_agents(notify.command)) is not None:
+            self._fail(
+                ("notify", "command"),
+                f"notify.command runs {file} of the project outside of the sandbox, and agents can "
+                "write that file.",
+                "Put it into .runner/, which they can't write, or outside of the project.",
+            )
         if notify.webhook is not None and not notify.webhook.startswith(_WEBHOOKS):
             self._fail(
                 ("notify", "webhook"),
                 "notify.webhook must begin with https:// or http://, or be $NAME.",
                 "$NAME takes the address from the environment: it is often a secret.",
             )
+
+    def _writable_by_agents(self, command: Sequence[str]) -> str | None:
+        """Return the first word that names a file of the project, `.runner/` apart."""
+        project = self._project_dir.resolve()
+        for word in command:
+            with suppress(OSError, ValueError):
+                found = (project / word).resolve()
+                ours = found.is_relative_to(project / STATE_DIRECTORY)
+                if found.is_file() and found.is_relative_to(project) and not ours:
+                    return word
+        return None
 
     def _entries(self, name: str, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):

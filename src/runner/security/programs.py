@@ -31,47 +31,20 @@ _BUILT = re.compile(r"(?:\./)?(?:[\w.-]+/)*target/(?:debug|release)/[\w-]+")
 _OWN_OUTPUT = re.compile(
     r"\./(?:[\w-][\w.-]*/)*(?:bin|build|dist)/(?:[\w-][\w.-]*/)*[\w-]+|\./(?:[\w-][\w.-]*/)*[\w-]+\.py"
 )
-_COMPILERS = frozenset(
-    {
-        "go",
-        "gcc",
-        "g++",
-        "cc",
-        "c++",
-        "clang",
-        "clang++",
-        "rustc",
-        "gfortran",
-        "ghc",
-        "swiftc",
-        "nim",
-        "crystal",
-    }
-    | {"zig", "ld", "dart", "ocamlfind", "kotlinc", "scalac"}
-)
+_COMPILERS = frozenset((
+    "go", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "gfortran", "ghc", "swiftc",
+    "nim", "crystal", "zig", "ld", "dart", "ocamlfind", "kotlinc", "scalac",
+))  # fmt: skip
 # What may name a program in /tmp that was compiled there, besides running it: it changes nothing of it.
-_LOOKERS = frozenset(
-    {
-        "ls",
-        "file",
-        "size",
-        "nm",
-        "objdump",
-        "readelf",
-        "ldd",
-        "strip",
-        "chmod",
-        "rm",
-        "echo",
-        "test",
-    }
-    | {"[", "[[", "stat", "wc", "du", "sha256sum", "md5sum", "printf"}
-)
+_LOOKERS = frozenset((
+    "ls", "file", "size", "nm", "objdump", "readelf", "ldd", "strip", "chmod", "rm", "echo",
+    "test", "[", "[[", "stat", "wc", "du", "sha256sum", "md5sum", "printf",
+))  # fmt: skip
 # What puts files into a folder without naming each of them, or makes a folder the working directory.
-_MANY_FILES = frozenset(
-    {"cp", "mv", "ln", "install", "rsync", "tar", "unzip", "7z", "cpio", "find", "xargs", "cd"}
-    | {"pushd", "git", "curl", "wget"}
-)
+_MANY_FILES = frozenset((
+    "cp", "mv", "ln", "install", "rsync", "tar", "unzip", "7z", "cpio", "find", "xargs", "cd",
+    "pushd", "git", "curl", "wget",
+))  # fmt: skip
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 _SHELL_WRITES = re.compile(r">\s*/|\b(?:cp|mv|ln|install|rsync|tar|unzip|dd|tee|cd)\s")
 _OUTPUT_OPTION = re.compile(r"(?:-o[:=]?|--out[:=]|-femit-bin=)(.+)")
@@ -161,9 +134,9 @@ def _compiled_outside(context: Context, name: str) -> bool:
     is no file of somebody else in its place, which would be run when compiling fails.
     """
     path = context.paths.absolute(name, ".")
-    if not name.startswith("/") or path is None or path != os.path.normpath(name):
+    if not name.startswith("/") or path != name or path != os.path.normpath(name):
         return False
-    if not context.paths.in_scratch(path) or os.path.normpath(name) != name:
+    if not context.paths.in_scratch(path):
         return False
     written = False
     for command in context.script:
