@@ -261,7 +261,8 @@ class Expander:
             forms = concat(values).shapes
             if self._ifs_changed() or forms is None:
                 return [Value(splits=True, glob=True)]
-            return [_several(shaped(shapes.of_matches(forms) if glob else forms))]
+            matched = shapes.of_matches(forms) if glob else forms
+            return [_several(shaped(matched, nonempty=True))]
         fields: list[str] = [""]
         for value, is_open in zip(values, unquoted, strict=True):
             text = (value.choices or ("",))[0]
@@ -303,7 +304,7 @@ def _special(text: str) -> bool:
 def _unknown_field(value: Value) -> Value:
     certain = value.nospace and value.nonempty
     if value.shapes is not None:
-        return _several(value)
+        return _several(value, nonempty=True)
     if value.numeric:
         several = not certain
         return Value(numeric=True, signed=value.signed, safe=True, splits=several,
@@ -323,7 +324,8 @@ def _with_glob(value: Value) -> Value:
     return Value(value.choices, prefix=prefix, glob=True, splits=value.splits, nonempty=True)
 
 
-def _several(value: Value) -> Value:
+def _several(value: Value, *, nonempty: bool = False) -> Value:
+    """Any number of words; they are `nonempty` where bash drops empty ones."""
     return Value(
         value.choices,
         numeric=value.numeric,
@@ -332,6 +334,6 @@ def _several(value: Value) -> Value:
         glob=value.glob,
         splits=True,
         nospace=value.nospace,
-        nonempty=value.nonempty,
+        nonempty=value.nonempty or nonempty,
         shapes=value.shapes,
     )

@@ -123,6 +123,14 @@ def edited(operator: str, fixed: str, forms: Shapes) -> Shapes:
     return tuple(text.removeprefix(fixed) for text in forms) if certain else None
 
 
+def stays(form: str, operator: str, taken: str) -> bool:
+    """Whether something is left of a text after such an edit.
+
+    What `*` stands for before a taken `.` or `/` is not nothing: no pattern matches a hidden file there.
+    """
+    return bool(HOLE.sub("", form)) or (operator[0] == "%" and taken[:1] in (".", "/"))
+
+
 def _ends_certainly(text: str, fixed: str) -> bool:
     """Whether it is certain that the text ends so, or that it does not."""
     tail = HOLE.split(text)[-1]
@@ -147,6 +155,11 @@ def first_part(forms: Shapes) -> Shapes:
             # What is listed may lie deeper.
             found.append(head + slash + tail.partition(LISTED)[0] + LISTED)
     return tuple(found) or None
+
+
+def all_may_be_empty(forms: tuple[str, ...]) -> bool:
+    """Whether each is a hole that stands for nothing as well."""
+    return all(text in (DIGITS, SIGNED, COMMIT, PLACE) for text in forms)
 
 
 def counted(shape: str) -> bool:

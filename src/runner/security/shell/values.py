@@ -108,6 +108,13 @@ class Value:
             return (shapes.SIGNED,) if self.signed else (shapes.DIGITS,)
         return self.shapes if self.choices is None else shapes.plain(self.choices)
 
+    def forms_beside(self) -> Shapes:
+        """The same beside other text, where it matters that a program may have printed nothing."""
+        forms = self.forms()
+        if forms is None or self.choices is not None or self.nonempty:
+            return forms
+        return forms if shapes.all_may_be_empty(forms) else (*forms, "")
+
     def word(self, source: str) -> Word:
         return Word(
             self.choices,
@@ -280,7 +287,7 @@ def concat(values: list[Value]) -> Value:
         if certain and value.numeric and not value.many and _NAME_IN_TMP.fullmatch(prefix):
             value = literal(UNSEEN)
         if certain:
-            prefix += value.prefix
+            prefix += value.prefix if value.nonempty or value.choices is not None else ""
             certain = value.choices is not None and len(value.choices) == 1
         texts = _product(texts, value.choices)
     if texts is not None:
@@ -290,7 +297,7 @@ def concat(values: list[Value]) -> Value:
         safe=all(value.safe for value in values) and not prefix.strip("0123456789 "),
         nospace=all(value.nospace for value in values),
         nonempty=any(value.nonempty for value in values),
-        shapes=shapes.product([None if value.many else value.forms() for value in values]),
+        shapes=shapes.product([None if value.many else value.forms_beside() for value in values]),
     )
 
 
