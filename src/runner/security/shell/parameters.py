@@ -153,8 +153,8 @@ def _edited(part: Variable, value: Value, operand: Value) -> Value:
         return one_of([edit(text) for text in value.choices])
     forms = _edited_shape(part.operator, source, operand, value)
     if forms is not None:
-        kept = all(shapes.stays(text, part.operator, source) for text in forms)
-        return shaped(forms, nonempty=value.nonempty and kept)
+        stays = all(shapes.stays(text, part.operator, source) for text in forms)
+        return shaped(forms, nonempty=value.nonempty and stays)
     safe = value.safe and (operand.safe or part.operator[0] in "#%^,")
     kept = _derived(value)
     return Value(
