@@ -17,7 +17,11 @@ class SessionStatus(StrEnum):
     @property
     def is_terminal(self) -> bool:
         """Whether no transition leads out of it. `failed` is not terminal: it can be resumed."""
-        return self in (SessionStatus.COMPLETED, SessionStatus.ENDED)
+        return self in TERMINAL_STATUSES
+
+
+TERMINAL_STATUSES = (SessionStatus.COMPLETED, SessionStatus.ENDED)
+"""The status of a session that nothing takes up again."""
 
 
 class PauseReason(StrEnum):

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from runner.autonomy.enums import TERMINAL_STATUSES
 from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
@@ -37,10 +38,6 @@ HELP = help_text(
 )
 
 
-OVER = ("completed", "ended")
-"""The status of an autonomous session that nothing takes up again."""
-
-
 @takes(PROJECT_DIR)
 def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     """Show where a project stands."""
@@ -59,7 +56,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         holder=current_holder(project),
         spend=spend,
         rows={row["phase_id"]: row for row in rows},
-        is_open=session is not None and session["status"] not in OVER,
+        is_open=session is not None and session["status"] not in TERMINAL_STATUSES,
         spec_edited=spec_text.seems_edited(),
         rolled_back=was_rolled_back(project),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from runner.autonomy.enums import TERMINAL_STATUSES
 from runner.deliverables.model import StatusFile
 from runner.reporting.facts import Need, Outcome, Run
 from runner.reporting.words import Words, name, rows, table
@@ -25,7 +26,6 @@ _REASONS: Mapping[str, str] = {
     "state_corrupt": "its file is damaged",
     "migration_failed": "its file is of another version",
 }
-_OVER = ("completed", "ended")
 
 
 def outcome_of(
@@ -96,7 +96,7 @@ def needs_of(
     status = view.get("effective_status")
     at_phase = status == "paused" and view.get("pause_reason") == "phase_complete"
     # What a run does by itself is said once, below, and not with the control plane's commands.
-    by_run = looped and (at_phase or status in _OVER)
+    by_run = looped and (at_phase or status in TERMINAL_STATUSES)
     for row in rows(view.get("recommended_actions"))[: 0 if by_run else _MANY]:
         command = words.text(row.get("command"), 1_000)
         yield Need(words.text(row.get("description"), 500), command)
@@ -120,7 +120,7 @@ def needs_of(
 
 def is_over(view: Mapping[str, Any]) -> bool:
     """Whether nothing takes the session up again."""
-    return view.get("status") in _OVER
+    return view.get("status") in TERMINAL_STATUSES
 
 
 def problems_of_view(view: Mapping[str, Any], words: Words) -> Sequence[str]:

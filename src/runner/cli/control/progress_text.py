@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from runner.autonomy.enums import TERMINAL_STATUSES
 from runner.cli.control.scene import Scene, span
 from runner.wording import plural
 
-_OVER = ("completed", "ended")
 _GATES = {
     "passed": "gate passed",
     "failed": "gate failed",
@@ -44,7 +44,7 @@ def _progress(view: Mapping[str, Any], progress: Mapping[str, Any]) -> str:
     parts = [f"phase {number} of {total}" if number else plural(total, "phase")]
     parts[0] += f" ({progress['percent_complete']}% complete)"
     done = f"{plural(counters['tasks_completed'], 'deliverable')} completed"
-    if counters["tasks_remaining"] is not None and view["status"] not in _OVER:
+    if counters["tasks_remaining"] is not None and view["status"] not in TERMINAL_STATUSES:
         done += f", {counters['tasks_remaining']} to go"
     return ", ".join((*parts, done))
 
@@ -53,7 +53,7 @@ def _phase(view: Mapping[str, Any], progress: Mapping[str, Any]) -> str:
     phase = view["active_phase_progress"]
     if (
         phase is None
-        or view["status"] in _OVER
+        or view["status"] in TERMINAL_STATUSES
         or phase["phase_id"] in progress["completed_phases"]
     ):
         return ""
@@ -80,7 +80,7 @@ def _timing(progress: Mapping[str, Any], status: str) -> str:
     if average is None:
         return ""
     said = f"{span(average)} per phase on average"
-    goes_on = remaining and status not in _OVER
+    goes_on = remaining and status not in TERMINAL_STATUSES
     return said + (f", about {span(remaining)} to go" if goes_on else "")
 
 

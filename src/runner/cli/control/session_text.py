@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from runner.autonomy.enums import TERMINAL_STATUSES
 from runner.autonomy.placing import placed
 from runner.cli.columns import labelled, table, wrap
 from runner.cli.control.progress_text import progress_pairs
@@ -46,7 +47,7 @@ def resumption_lines(scene: Scene, *, is_driven: bool) -> Iterator[str]:
     else:
         pairs = (*progress_pairs(view, scene), *_standing_pairs(view, scene))
         yield from (f"  {line}" for line in labelled(pairs, scene.width - 2))
-    if not is_driven and view["status"] not in ("completed", "ended"):
+    if not is_driven and view["status"] not in TERMINAL_STATUSES:
         yield from session_outlook(scene)
 
 
@@ -66,7 +67,7 @@ def session_outlook(scene: Scene) -> Iterator[str]:
     elif scene.is_looped and view["pause_reason"] == "phase_complete":
         yield ""
         yield from scene.next("run", meaning="Goes on with the next phase.")
-    elif view["status"] in ("completed", "ended"):
+    elif view["status"] in TERMINAL_STATUSES:
         yield ""
         yield from scene.next(
             "journal", "list", "--session-id", view["session_id"], meaning="Shows what was done."
