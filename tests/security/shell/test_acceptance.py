@@ -164,6 +164,7 @@ def test_bash_accepts_what_is_accepted() -> None:
 
 
 @pytest.mark.storm
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(not STORM, reason="long: set RUNNER_STORM=1")
 def test_bash_accepts_what_is_accepted_in_a_storm() -> None:
     check_against_bash(os.environ.get("RUNNER_STORM_SEED", "storm"), 40_000)

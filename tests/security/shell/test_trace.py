@@ -408,6 +408,7 @@ def test_every_program_that_bash_runs_is_listed(scratch: Scratch) -> None:
 
 
 @pytest.mark.storm
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(not STORM, reason="long: set RUNNER_STORM=1")
 def test_every_program_that_bash_runs_is_listed_in_a_storm(scratch: Scratch) -> None:
     check(scratch, int(os.environ.get("RUNNER_STORM_COUNT", "20000")))
