@@ -12,7 +12,7 @@ from runner.security.shell.values import SIGNED, Value, any_item, join
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runner.security.shell.expansion import Host
+    from runner.security.shell.ports import Host
 
 _TEXT = re.compile(r"[\w \t\n+\-*/%<>=!&|^~?:,;\[\]()#@.]*", re.ASCII)
 _NAME = re.compile(r"(?<![\w#@.])([A-Za-z_]\w*)", re.ASCII)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from runner.security.shell import shapes
 from runner.security.shell.arithmetic import check_text
+from runner.security.shell.call import Call, text_of
 from runner.security.shell.declarations import declare
-from runner.security.shell.errors import ShellParseError
-from runner.security.shell.facts import Assignment
 from runner.security.shell.names import check_target, check_tested
 from runner.security.shell.values import (
     EMPTY,
@@ -21,7 +20,6 @@ from runner.security.shell.values import (
     any_item,
     as_list,
     is_number,
-    join,
     list_of,
     literal,
 )
@@ -29,15 +27,8 @@ from runner.security.shell.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runner.security.shell.nodes import Simple
-    from runner.security.shell.state import State
-    from runner.security.shell.walk import Walk
+    from runner.security.shell.state import Outcome
 
-    Outcome = tuple[State | None, State | None]
-
-_KEEPING = frozenset(
-    {"eval", "source", ".", "exec", "trap", "declare", "typeset", "local", "export", "readonly"}
-)
 _SET_LETTERS = re.compile(r"[-+][euxvfCabhET]*o?")
 _SET_NAMES = frozenset(
     {"errexit", "nounset", "pipefail", "xtrace", "verbose", "noglob", "noclobber", "errtrace"}
@@ -47,128 +38,31 @@ _SHOPTS = re.compile(
     r"-[supq]+|globstar|nullglob|dotglob|failglob|nocaseglob|nocasematch|extglob|globasciiranges"
     r"|inherit_errexit|checkwinsize|huponexit|patsub_replacement|checkjobs|direxpand|xpg_echo"
 )
-_ATTACHED = re.compile(r"-[A-Za-z]")
 
 
-def text_of(value: Value) -> str | None:
-    """The one text a word certainly is."""
-    if value.choices is None or len(value.choices) != 1 or value.glob or value.splits:
-        return None
-    return value.choices[0]
+def run(call: Call) -> Outcome:
+    """Follow what the call does to the state."""
+    environment = call.walk.environment
+    if call.is_function:
+        call.walk.calls.call(call.name or "", inside=bool(environment.functions))
+        environment.knowledge.note_call(call.name or "", list_of(call.args))
+        if call.walk.inside:
+            beside = call.walk.beside > 0
+            call.walk.calls.nest(call.walk.inside[-1], call.name or "", beside=beside)
+        if "cd in function" in environment.knowledge.flags:
+            environment.state = environment.state.at(None)
+        return environment.state, environment.state
+    _refuse_ambiguous(call)
+    handler = _HANDLERS.get(call.name or "")
+    outcome = handler(call) if handler is not None else None
+    return (environment.state, environment.state) if outcome is None else outcome
 
 
-class Call:
-    """One call of a command, as far as it concerns the shell itself."""
-
-    def __init__(
-        self, walk: Walk, command: Simple, words: list[Value], assignments: list[Assignment]
-    ) -> None:
-        self.walk = walk
-        self.command = command
-        self.assignments = assignments
-        self.prefixed = 0
-        self.words = self._unwrapped(words)
-        self.name = text_of(self.words[0]) if self.words else None
-        self.args = self.words[1:]
-
-    def _unwrapped(self, words: list[Value]) -> list[Value]:
-        """The words after `command`, `builtin` and their harmless options."""
-        while words and text_of(words[0]) in ("command", "builtin"):
-            rest = 1
-            while rest < len(words) and text_of(words[rest]) in ("--", "-p"):
-                rest += 1
-            if rest >= len(words) or (text_of(words[rest]) or "-").startswith("-"):
-                return []
-            words = words[rest:]
-            self.prefixed += rest
-        return words
-
-    @property
-    def is_function(self) -> bool:
-        return self.name in self.walk.functions and not self.prefixed
-
-    @property
-    def keeps_assignments(self) -> bool:
-        """Whether assignments before the command are seen by code of this same shell."""
-        return self.is_function or self.name in _KEEPING
-
-    def run(self) -> Outcome:
-        """Follow what the call does to the state."""
-        environment = self.walk.environment
-        if self.is_function:
-            self.walk.calls.call(self.name or "", inside=bool(environment.functions))
-            environment.knowledge.note_call(self.name or "", list_of(self.args))
-            if self.walk.inside:
-                beside = self.walk.beside > 0
-                self.walk.calls.nest(self.walk.inside[-1], self.name or "", beside=beside)
-            if "cd in function" in environment.knowledge.flags:
-                environment.state = environment.state.at(None)
-            return environment.state, environment.state
-        self._refuse_ambiguous()
-        handler = _HANDLERS.get(self.name or "")
-        outcome = handler(self) if handler is not None else None
-        return (environment.state, environment.state) if outcome is None else outcome
-
-    def _refuse_ambiguous(self) -> None:
-        choices = self.words[0].choices if self.words and self.name is None else None
-        if any(text in _HANDLERS or text in self.walk.functions for text in choices or ()):
-            self.name = self.command.source[:40]
-            self.refuse("one of several built-ins may be meant", "Name the command literally.")
-
-    def set(self, name: str, value: Value) -> None:
-        """Assign, and report it with the command."""
-        value = self.walk.environment.assign(name, value)
-        self.assignments.append(Assignment(name, any_item(value).word(self.command.source)))
-
-    def set_all(self, target: Value, value: Value) -> None:
-        names = check_target(target, self.command.source)
-        for name in names:
-            old = self.walk.environment.lookup(name)
-            keep = len(names) > 1 or old.many
-            self.set(name, join(old, value) if keep else value)
-
-    def refuse(self, what: str, hint: str) -> NoReturn:
-        raise ShellParseError(f"`{self.name}`: {what}.", hint=hint)
-
-    def options(self, with_value: str) -> tuple[list[tuple[str, Value]], list[Value]]:
-        """Short options (each with its value) and operands; every option must be certain."""
-        found: list[tuple[str, Value]] = []
-        position = 0
-        while position < len(self.args):
-            text = text_of(self.args[position])
-            if text is None:
-                self.check_operand(self.args[position])
-                break
-            if text == "--":
-                position += 1
-                break
-            if not _ATTACHED.match(text):
-                break
-            position = self._cluster(text, position, with_value, found)
-        return found, self.args[position:]
-
-    def check_operand(self, value: Value) -> None:
-        texts = value.choices if not value.glob else None
-        if texts is None and (value.prefix[:1] not in ("", "-") or _plain_number(value)):
-            return
-        if texts is None or any(text.startswith("-") for text in texts):
-            self.refuse("an argument may be an option", "Write options and names literally.")
-
-    def _cluster(
-        self, text: str, position: int, with_value: str, found: list[tuple[str, Value]]
-    ) -> int:
-        for index, letter in enumerate(text[1:], 1):
-            if letter not in with_value:
-                found.append((letter, EMPTY))
-                continue
-            if text[index + 1 :]:
-                found.append((letter, literal(text[index + 1 :])))
-                return position + 1
-            if position + 1 >= len(self.args):
-                self.refuse("an option lacks its value", "Add it.")
-            found.append((letter, self.args[position + 1]))
-            return position + 2
-        return position + 1
+def _refuse_ambiguous(call: Call) -> None:
+    choices = call.words[0].choices if call.words and call.name is None else None
+    if any(text in _HANDLERS or text in call.walk.functions for text in choices or ()):
+        call.name = call.command.source[:40]
+        call.refuse("one of several built-ins may be meant", "Name the command literally.")
 
 
 def _cd(call: Call) -> Outcome:
@@ -271,10 +165,6 @@ def _printf(call: Call) -> None:
         return
     target = literal(text[2:]) if text[2:] else (call.args[1] if len(call.args) > 1 else UNKNOWN)
     call.set_all(target, UNKNOWN)
-
-
-def _plain_number(value: Value) -> bool:
-    return value.numeric and not getattr(value, "signed", False)
 
 
 def _certainly_operand(value: Value) -> bool:

@@ -20,7 +20,7 @@ from runner.security.shell.values import (
 )
 
 if TYPE_CHECKING:
-    from runner.security.shell.builtins import Call
+    from runner.security.shell.call import Call
 
 _HINT = "Declare plain names with plain values, as in `export NAME=value`."
 

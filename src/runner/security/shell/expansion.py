@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from runner.security.shell import outputs, parameters, shapes
 from runner.security.shell.arithmetic import check as check_arithmetic
@@ -33,29 +33,13 @@ from runner.security.shell.values import (
 )
 
 if TYPE_CHECKING:
-    from runner.security.shell.facts import SimpleCommand
-    from runner.security.shell.limits import Budget
-    from runner.security.shell.state import Environment
+    from runner.security.shell.ports import Host
 
 _GLOB = re.compile(r"[*?\[]|[@+!]\(")
 _TILDE = re.compile(r"~([A-Za-z0-9_.+-]*)(?=/|:|\Z)")
 _LATER_TILDE = re.compile(r"[=:]~")
 _FIELD = re.compile(r"[^ \t\n]+")
 _NUMBERS = Value(numeric=True, safe=True)
-
-
-class Host(Protocol):
-    """The walk, as far as expansion needs it."""
-
-    environment: Environment
-    budget: Budget
-    commands: list[SimpleCommand]
-
-    def substitution(self, body: Sequence) -> None:
-        """Visit the commands of a substitution."""
-
-    def assigned(self, name: str, value: Value, source: str, subscript: str | None = None) -> None:
-        """An expansion assigned a variable."""
 
 
 class Expander:

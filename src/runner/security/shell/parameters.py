@@ -24,15 +24,15 @@ from runner.security.shell.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runner.security.shell.expansion import Expander, Host
     from runner.security.shell.nodes import Variable, Word
+    from runner.security.shell.ports import Host, WordExpander
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PATTERN = re.compile(r"[*?\[\]\\@+!(]")
 _DIGITS_ONLY = re.compile(r"\[[\^!]0-9\]/?")
 
 
-def evaluate(part: Variable, host: Host, expander: Expander) -> Value:
+def evaluate(part: Variable, host: Host, expander: WordExpander) -> Value:
     """The value of an expansion; everything nested in it is visited."""
     value = _element(part, host, expander)
     operator = part.operator
@@ -51,7 +51,7 @@ def evaluate(part: Variable, host: Host, expander: Expander) -> Value:
     return _edited(part, value, operand)
 
 
-def _element(part: Variable, host: Host, expander: Expander) -> Value:
+def _element(part: Variable, host: Host, expander: WordExpander) -> Value:
     """The variable's value with the subscript applied."""
     value = host.environment.lookup(part.name)
     if part.subscript is None:
@@ -68,7 +68,7 @@ def _element(part: Variable, host: Host, expander: Expander) -> Value:
     return any_item(value)
 
 
-def check_subscript(subscript: Word, value: Value, expander: Expander) -> None:
+def check_subscript(subscript: Word, value: Value, expander: WordExpander) -> None:
     """Visit a subscript: a key of an associative array, else arithmetic."""
     if value.assoc:
         expander.single(subscript)
@@ -97,7 +97,7 @@ _SIMPLE: dict[str, Callable[[Variable, Value], Value]] = {
 }
 
 
-def _conditional(part: Variable, value: Value, host: Host, expander: Expander) -> Value:
+def _conditional(part: Variable, value: Value, host: Host, expander: WordExpander) -> Value:
     operand = expander.single(part.operands[0])
     kind = part.operator[-1]
     if kind == "?":

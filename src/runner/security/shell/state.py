@@ -147,6 +147,10 @@ class Knowledge:
             self.add(self.flags, "code")
 
 
+Outcome = tuple[State | None, State | None]
+"""The states after success and after failure; None where that can't happen."""
+
+
 class Environment:
     """Variables and directory of the shell process that the walk is in."""
 

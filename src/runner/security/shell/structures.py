@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from runner.security.shell.expansion import Expander
     from runner.security.shell.facts import Assignment, Redirection
     from runner.security.shell.limits import Budget
-
-Outcome = tuple[State | None, State | None]
+    from runner.security.shell.state import Outcome
 
 _NUMERIC_TESTS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runner.security.shell import builtins, outputs
+from runner.security.shell.call import Call
 from runner.security.shell.calls import Calls
 from runner.security.shell.compound import parse
 from runner.security.shell.errors import ShellParseError
@@ -48,11 +49,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runner.security.shell import facts
+    from runner.security.shell.state import Outcome
 
 _ONE_SUBSTITUTION = re.compile(r"\w+=[^$`]*\$\([^$`]*\)[^$`]*")
-
-Outcome = tuple[State | None, State | None]
-"""The states after success and after failure; None where that can't happen."""
 
 
 class Walk(Structures):
@@ -226,12 +225,12 @@ class Walk(Structures):
             sources.extend([word.source] * len(fields))
         redirections, found = self.redirections(command.redirections)
         assignments = [*found]
-        call = builtins.Call(self, command, words, assignments)
+        call = Call(self, command, words, assignments)
         permanent = not words or call.keeps_assignments
         before = self.environment.state.variables
         assignments.extend([self.assign(one, permanent=permanent) for one in command.assigns])
         here = self.environment.state
-        outcome = call.run()
+        outcome = builtins.run(call)
         if not permanent and command.assigns:
             outcome = self._without(command.assigns, before, here.variables, outcome)
         after, self.environment.state = self.environment.state, here
@@ -412,4 +411,4 @@ def _stdin(redirections: tuple[Redirection, ...]) -> tuple[str | None, bool]:
     return text, fed
 
 
-__all__ = ["Outcome", "ShellParseError", "Walk"]
+__all__ = ["ShellParseError", "Walk"]
