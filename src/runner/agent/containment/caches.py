@@ -34,7 +34,18 @@ def cache_variables(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """
     variables = {name: str(folder / place) for name, place in _FOLDERS.items()}
     maven = f"-Dmaven.repo.local={folder / 'maven'}"
+    variables.update(_gems(folder / "gems", environ))
     variables["MAVEN_ARGS"] = f"{environ.get('MAVEN_ARGS', '')} {maven}".strip()
+    return variables
+
+
+def _gems(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Have gems installed into `folder`, and those found that are installed already."""
+    variables = {"GEM_HOME": str(folder)}
+    home, path = environ.get("GEM_HOME"), environ.get("GEM_PATH")
+    if home:
+        # An empty last entry stands for the paths that RubyGems itself knows.
+        variables["GEM_PATH"] = f"{path}:{home}" if path else f"{home}:"
     return variables
 
 
