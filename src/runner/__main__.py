@@ -10,8 +10,11 @@ import os
 import sys
 
 _FAILURE = 1
+_WRONG_USAGE = 2
 _INTERRUPTED = 130
 _RUNS = frozenset({"run", "sync", "demo"})
+_NO_WINDOWS = """Error: runner needs Linux or macOS: its processes, locks and sandbox are not those of Windows.
+       Run it in WSL 2 (`wsl --install`), which is Linux to it, or in a container."""
 
 
 def main() -> int:
@@ -56,6 +59,9 @@ def _answer(arguments: list[str]) -> int:
         if text is not None:
             print(text, end="")
             return 0
+    if sys.platform == "win32":
+        print(_NO_WINDOWS, file=sys.stderr)
+        return _WRONG_USAGE
     if arguments and arguments[0] in _RUNS:
         return _run(arguments)
     from runner.cli.main import run_command_line  # noqa: PLC0415
