@@ -83,7 +83,7 @@ class _Reader:
 
     def _no_option(self, shape: str, first: str) -> bool:
         """Whether a text that begins with a hole can't begin with a dash."""
-        if first in shapes.SIGNED + shapes.COMMIT + shapes.PLACE:
+        if first in shapes.SIGNED + shapes.COMMIT + shapes.PLACE + shapes.REST:
             return False
         return not shapes.HOLE.sub("", shape).startswith("-")
 

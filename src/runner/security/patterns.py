@@ -23,7 +23,7 @@ _WIDE = ("/home", "/root", "/etc", "/var", "/proc", "/run", "/home/me", "/Users/
 _MAX_GUARDED = 2000
 _WILD = re.compile(r"[*?\[]")
 _MAY_BE_EMPTY = re.compile(
-    f"[{shapes.DIGITS}{shapes.SIGNED}{shapes.COMMIT}{shapes.LISTED}{shapes.PLACE}]"
+    f"[{shapes.DIGITS}{shapes.SIGNED}{shapes.COMMIT}{shapes.LISTED}{shapes.PLACE}{shapes.REST}]"
 )
 _CHANGES = frozenset({"write", "remove"})
 # Files that guarded folders hold: no pattern over the whole project may change them.
@@ -109,13 +109,14 @@ def check_shape(
     if hole and emptied != shape and emptied.startswith(("/", "~", "-")):
         # The value may be empty: a path that then begins at the root must be allowed as well.
         check(shapes.pattern(emptied))
-    text = shapes.pattern(shape)
-    check_glob(paths, kind, text, cwd, refuse)
-    check(text)
+    hidden = shape.replace(shapes.REST, f".{shapes.REST}")
+    for text in {shapes.pattern(shape): None, shapes.pattern(hidden): None}:
+        check_glob(paths, kind, text, cwd, refuse)
+        check(text)
+        if kind in _CHANGES or kind == "project":
+            check_links(paths, text, cwd, check)
     if kind in _CHANGES and shapes.LISTED in shape:
         _check_listed(paths, shape, refuse)
-    if kind in _CHANGES or kind == "project":
-        check_links(paths, text, cwd, check)
 
 
 def _check_listed(paths: PathPolicy, shape: str, refuse: Refuse) -> None:

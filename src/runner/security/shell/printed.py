@@ -75,7 +75,7 @@ def _text(word: Value) -> str | None:
 
 def _path_part(texts: list[str | None], words: list[Value]) -> Value | None:
     """`basename PATH [SUFFIX]` or `dirname PATH`; when it fails it prints nothing."""
-    if len(words) == 4 and texts[0] == "basename" and texts[1] == "-s":
+    if len(words) == 4 and texts[0] == "basename" and texts[1] == "-s" and not words[3].splits:
         words, texts = [words[0], words[3], words[2]], [texts[0], texts[3], texts[2]]
     if len(words) not in (2, 3) or words[1].many or words[1].glob:
         return None
@@ -84,18 +84,33 @@ def _path_part(texts: list[str | None], words: list[Value]) -> Value | None:
         return None
     if texts[0] == "dirname":
         found = shapes.first_part(whole) if len(words) == 2 and not words[1].splits else None
-        return None if found is None else shaped((*found, ""))
-    found = shapes.last_part(whole)
-    if found is not None and words[1].splits:
-        found = tuple(_loose(text) for text in found)
-    elif found is not None and len(words) == 3:
-        found = shapes.edited("%", texts[2], found) if texts[2] else None
+    elif len(words) == 3:
+        found = _without_suffix(words[1], texts[2], whole)
+    else:
+        found = shapes.last_part(whole)
+        if words[1].splits and found is not None:
+            found = _cut(found)
     return None if found is None else shaped((*found, ""))
 
 
-def _loose(text: str) -> str:
-    """A name that may have been cut at a blank."""
-    return LISTED if text.startswith(LISTED) else shapes.beginning(text) + NAME
+def _without_suffix(path: Value, suffix: str | None, whole: tuple[str, ...]) -> Shapes:
+    """`basename PATH SUFFIX`; of two words instead of the path it says that they are too many."""
+    names = shapes.last_part(whole)
+    if not suffix or names is None:
+        return None
+    found = shapes.edited("%", suffix, names)
+    if found is None or not path.splits or shapes.all_visible(path.shapes):
+        return found
+    # Without the path the suffix stands in its place.
+    alone = shapes.last_part((suffix,))
+    return None if alone is None else (*found, *alone)
+
+
+def _cut(names: tuple[str, ...]) -> Shapes:
+    """Names of which a blank may have made two words: the second is taken from the first's end."""
+    if any(text.startswith(".") for text in names):
+        return None
+    return tuple(text[0] if shapes.HOLE.match(text) else text[0] + NAME for text in names)
 
 
 def _date(rest: list[str | None]) -> Value | None:

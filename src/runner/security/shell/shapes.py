@@ -25,8 +25,10 @@ COMMIT = "\ue006"
 """What git prints for a commit: a hash or the name of a branch or tag, or nothing."""
 PLACE = "\ue007"
 """A path where a tool says that something is installed, or nothing: to be read, never changed."""
+REST = "\ue008"
+"""What is left of a name whose beginning was taken away: it may begin like a hidden file or an option."""
 
-HOLES = DIGITS + SIGNED + NAME + LISTED + COMMIT + PLACE
+HOLES = DIGITS + SIGNED + NAME + LISTED + COMMIT + PLACE + REST
 HOLE = re.compile(f"[{HOLES}]")
 _PRIVATE = re.compile("[\ue000-\ue00f]")
 _MAX_SHAPES = 8
@@ -119,8 +121,12 @@ def edited(operator: str, fixed: str, forms: Shapes) -> Shapes:
     if operator in ("%", "%%"):
         certain = all(_ends_certainly(text, fixed) for text in forms)
         return tuple(text.removesuffix(fixed) for text in forms) if certain else None
-    certain = all(beginning(text).startswith(fixed) for text in forms)
-    return tuple(text.removeprefix(fixed) for text in forms) if certain else None
+    if not all(beginning(text).startswith(fixed) for text in forms):
+        return None
+    found = tuple(text.removeprefix(fixed) for text in forms)
+    if fixed.endswith("/"):
+        return found
+    return tuple(REST + text[1:] if text.startswith(NAME) else text for text in found)
 
 
 def stays(form: str, operator: str, taken: str) -> bool:
@@ -128,7 +134,8 @@ def stays(form: str, operator: str, taken: str) -> bool:
 
     What `*` stands for before a taken `.` or `/` is not nothing: no pattern matches a hidden file there.
     """
-    return bool(HOLE.sub("", form)) or (operator[0] == "%" and taken[:1] in (".", "/"))
+    hidden = operator[0] == "%" and taken[:1] in (".", "/") and REST not in form
+    return hidden or bool(HOLE.sub("", form))
 
 
 def _ends_certainly(text: str, fixed: str) -> bool:
@@ -160,6 +167,11 @@ def first_part(forms: Shapes) -> Shapes:
 def all_may_be_empty(forms: tuple[str, ...]) -> bool:
     """Whether each is a hole that stands for nothing as well."""
     return all(text in (DIGITS, SIGNED, COMMIT, PLACE) for text in forms)
+
+
+def all_visible(forms: Shapes) -> bool:
+    """Whether each certainly holds more than blanks, so that a word is left when it is split."""
+    return forms is not None and all(HOLE.sub("", text).strip() for text in forms)
 
 
 def counted(shape: str) -> bool:
