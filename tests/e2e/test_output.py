@@ -80,14 +80,3 @@ def test_a_second_ctrl_c_still_gives_the_result(tmp_path: Path) -> None:
         130,
     )
     assert result["deliverables"]["total"] == 2
-
-
-def test_the_log_that_the_startup_display_names_ends_with_the_result(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        ours.environment["MY_TOKEN"] = "hello-is-not-a-secret"
-        lines = ours.run("--output-format", "stream-json").stdout.splitlines()
-        events = [json.loads(line) for line in lines]
-        path = ours.path / dict(events[0]["facts"])["Log"]
-        logged = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert [event["type"] for event in logged] == [event["type"] for event in events]
-    assert logged[-1]["exit_reason"] == "all_passed"
