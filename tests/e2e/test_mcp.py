@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.autonomy.plane import statuses, write_status
-from tests.e2e.harness import agent_environment
+from tests.e2e.harness import agent_environment, processes_of
 from tests.e2e.skill import Implementer
 from tests.e2e.skilled_model import SkilledModel
 
@@ -90,7 +90,7 @@ def staged(folder: Path) -> Iterator[Stage]:
     try:
         yield stage
     finally:
-        for pid in _processes_of(stage.home):
+        for pid in processes_of(stage.home):
             os.kill(pid, signal.SIGKILL)
 
 
@@ -123,23 +123,10 @@ def invoked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Invoked]:
             said,
             statuses(stage.project),
             stage.session(),
-            _processes_of(stage.home),
+            processes_of(stage.home),
             "\n".join(model.player.prompts),
             list(model.player.tools),
         )
-
-
-def _processes_of(home: Path) -> list[int]:
-    mark = f"HOME={home}\0".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                carries = mark in (entry / "environ").read_bytes()
-            except OSError:
-                continue
-            found += [int(entry.name)] if carries else []
-    return found
 
 
 def test_one_phase_is_completed_by_the_skill(invoked: Invoked) -> None:

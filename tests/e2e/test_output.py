@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, PLAN_TWO, Project, project
+from tests.e2e.harness import Project, eventually, project
+from tests.e2e.scripts import IN_A_TOOL, PASS_BOUND, PLAN_TWO
 
 from runner.cli.signals import ECHO_SECONDS
 
@@ -15,14 +16,6 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
 ]
-
-IN_A_TOOL = """
-[[session]]
-instruction = "coding"
-
-[[session.turn]]
-tools = [{ name = "Bash", input = { command = "touch started.txt; sleep 300" } }]
-"""
 
 
 def _start(ours: Project, *arguments: str) -> "subprocess.Popen[str]":
@@ -40,9 +33,7 @@ def _start(ours: Project, *arguments: str) -> "subprocess.Popen[str]":
 
 def _in_tool(ours: Project, *arguments: str) -> "subprocess.Popen[str]":
     running = _start(ours, *arguments)
-    deadline = time.monotonic() + 60
-    while not (ours.path / "started.txt").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually((ours.path / "started.txt").exists)
     return running
 
 

@@ -7,15 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import (
-    PASS_BOUND,
-    PLAN_TWO,
-    SPEC,
-    TALK_ONLY,
-    Project,
-    failing,
-    project,
-)
+from tests.e2e.harness import SPEC, Project, project
+from tests.e2e.scripts import PASS_BOUND, PLAN_TWO, TALK_ONLY, failing
 
 pytestmark = pytest.mark.e2e
 

@@ -7,39 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import PLAN_TWO, Project, project
+from tests.e2e.harness import Project, project
+from tests.e2e.scripts import SYNC_TWO, VERIFY
 
 pytestmark = pytest.mark.e2e
-
-SYNC_TWO = PLAN_TWO.replace("initializer", "sync")
-VERIFY = """
-[[session]]
-instruction = "verify"
-
-[[session.turn]]
-tools = [
-  { name = "Bash", input = { command = "python3 -m pytest --version; cat SPEC.md" } },
-  { name = "Write", input = { file_path = "{{project}}/.runner-note.md", content = "CLI-002 is missing.\\n" } },
-]
-
-[[session.turn]]
-tools = [
-  { name = "mcp__runner__set_status", input = { deliverableId = "CLI-001", status = "passed" } },
-  { name = "mcp__runner__verify", input = { deliverableId = "CLI-001" } },
-]
-
-[[session.turn]]
-text = "Verified one."
-
-[[session]]
-instruction = "verify"
-
-[[session.turn]]
-tools = [{ name = "mcp__runner__verify", input = { deliverableId = "CLI-002" } }]
-
-[[session.turn]]
-text = "Verified the other."
-"""
 
 
 def sync(ours: Project, *arguments: str) -> "subprocess.CompletedProcess[str]":
