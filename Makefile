@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BOM := build/bom
 RUNNER_AGENT ?= path
+WORKERS ?= auto
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test lint storm images-test cloud-image-test dist dist-test binary \
@@ -41,8 +42,9 @@ lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
-test: lint ## Lint and run the tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+# A process for each core, four at most: each has real agents of its own, which use more than one.
+test: lint ## Lint and run the tests (WORKERS=0: one after another)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal --durations 10
 
 storm: $(STAMP) ## The long crash, load and fuzz runs
 	RUNNER_STORM=1 $(BIN)/python -m pytest -m storm
