@@ -3,7 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BOM := build/bom
 RUNNER_AGENT ?= path
+WORKERS ?= auto
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test lint storm images-test cloud-image-test dist dist-test binary \
@@ -24,6 +26,12 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## Run the main job on the bundled example, without a key
 	$(BIN)/runner demo
 
+# What checks its documents slows every start of the agent's SDK that shares an environment with it.
+$(BOM)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BOM)
+	$(BOM)/bin/python -m pip install --quiet --constraint constraints.txt cyclonedx-bom
+	@touch $@
+
 lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,8 +42,9 @@ lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
-test: lint ## Lint and run the tests
-	$(BIN)/python -m pytest
+# A process for each core, four at most: each has real agents of its own, which use more than one.
+test: lint ## Lint and run the tests (WORKERS=0: one after another)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal --durations 10
 
 storm: $(STAMP) ## The long crash, load and fuzz runs
 	RUNNER_STORM=1 $(BIN)/python -m pytest -m storm
@@ -46,12 +55,12 @@ images-test: $(STAMP) ## Build and try the container images (root, Debian with b
 cloud-image-test: $(STAMP) ## Build a cloud image and boot it (root, Debian; minutes; RUNNER_KVM=1 where KVM works)
 	RUNNER_CLOUD_IMAGE=1 $(BIN)/python -m pytest -m images -rA tests/images/test_cloud_image.py
 
-dist: $(STAMP) ## Build wheel and sdist with a bill of materials and checksums
+dist: $(STAMP) $(BOM)/.installed ## Build wheel and sdist with a bill of materials and checksums
 	rm -rf dist && mkdir dist
 	$(BIN)/python -m build --outdir dist .
 	$(PYTHON) -m venv dist/.install
 	dist/.install/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
-	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON -o dist/sbom.cdx.json dist/.install
+	$(BOM)/bin/cyclonedx-py environment --output-reproducible --of JSON -o dist/sbom.cdx.json dist/.install
 	rm -rf dist/.install
 	cd dist && sha256sum *.whl *.tar.gz *.json > SHA256SUMS
 
@@ -59,7 +68,7 @@ dist-test: dist ## Install wheel and sdist with pip, pipx and uv, and run the de
 	RUNNER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest -m dist -rA tests/dist/test_installs.py
 
 # An environment of its own, so that nothing of the development tools gets in.
-binary: $(STAMP) ## Build the program for machines without Python, and run the demo from it
+binary: $(STAMP) $(BOM)/.installed ## Build the program for machines without Python, and run the demo from it
 	rm -rf build/binary && $(PYTHON) -m venv build/binary/env && mkdir -p dist
 	build/binary/env/bin/python -m pip install --quiet --constraint constraints.txt '.[binary]'
 	RUNNER_AGENT=$(RUNNER_AGENT) build/binary/env/bin/pyinstaller --noconfirm --log-level WARN \
@@ -68,7 +77,7 @@ binary: $(STAMP) ## Build the program for machines without Python, and run the d
 	  $(BIN)/python -m pytest -m dist -rA tests/dist/test_binary.py
 	name=runner-$$($(BIN)/runner --version | cut -d' ' -f2)-linux-$$(uname -m) && \
 	  tar -C build/binary -czf dist/$$name.tar.gz runner && \
-	  $(BIN)/cyclonedx-py environment --output-reproducible --of JSON \
+	  $(BOM)/bin/cyclonedx-py environment --output-reproducible --of JSON \
 	    -o dist/$$name.cdx.json build/binary/env && \
 	  cd dist && sha256sum $$name.tar.gz $$name.cdx.json > BINARY-SHA256SUMS
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,82 +16,6 @@ from runner.replay.script import parse_script
 from runner.replay.server import ScriptedModel
 
 SPEC = "# greeter\n\nA script `greet.py` that prints `hello`.\n"
-
-PLAN_TWO = """
-[[session]]
-instruction = "initializer"
-
-[[session.turn]]
-text = "Planning."
-
-[[session.turn.tools]]
-name = "mcp__runner__create"
-
-[[session.turn.tools.input.deliverables]]
-id = "CLI-001"
-description = "greet.py prints hello"
-acceptanceCriteria = ["python3 greet.py prints hello"]
-
-[[session.turn.tools.input.deliverables]]
-id = "CLI-002"
-description = "greet.py greets a name"
-acceptanceCriteria = ["python3 greet.py Ada prints hello Ada"]
-
-[[session.turn]]
-text = "Planned."
-"""
-
-PASS_ALL = """
-[[session]]
-instruction = "coding"
-repeat = true
-
-[[session.turn]]
-text = "Working on {{task}}."
-tools = [{ name = "Write", input = { file_path = "{{project}}/{{task}}.txt", content = "hello\\n" } }]
-
-[[session.turn]]
-tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}", status = "passed" } }]
-
-[[session.turn]]
-text = "Done with {{task}}."
-"""
-
-REVIEW_PASS = """
-[[session]]
-instruction = "review"
-repeat = true
-
-[[session.turn]]
-text = "Looking at {{phase}}."
-tools = [{ name = "mcp__runner__submit_review", input = { verdict = "pass", summary = "It does what it says.", findings = [] } }]
-
-[[session.turn]]
-text = "Reviewed."
-"""
-
-PASS_BOUND = PASS_ALL + REVIEW_PASS
-
-TALK_ONLY = """
-[[session]]
-instruction = "coding"
-repeat = true
-
-[[session.turn]]
-text = "I would rather talk about {{task}}."
-"""
-
-
-def failing(status: int, kind: str) -> str:
-    """Return a script in which every request fails with an HTTP status."""
-    return f"""
-[[session]]
-fallback = true
-repeat = true
-
-[[session.turn]]
-error = {{ status = {status}, type = "{kind}", message = "scripted failure", times = 1000 }}
-"""
 
 
 def agent_environment(state: Path, base_url: str) -> dict[str, str]:
@@ -146,6 +70,12 @@ class Project:
             stdin=subprocess.DEVNULL,
         )
 
+    def result(self, *arguments: str) -> dict[str, Any]:
+        """Run `runner run` to its end; return its result."""
+        done = self.run("--output-format", "json", *arguments, timeout=300)
+        result: dict[str, Any] = json.loads(done.stdout)
+        return result
+
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start `runner run` and return while it runs."""
         return subprocess.Popen(
@@ -161,15 +91,12 @@ class Project:
 
     def processes(self) -> list[int]:
         """Return the processes that carry this project's environment, zombies left out."""
-        mark = f"HOME={self.environment['HOME']}\0".encode()
-        return [pid for pid in _all_processes() if mark in _environ(pid)]
+        return processes_of(self.environment["HOME"])
 
     def wait_until_gone(self, seconds: float) -> list[int]:
         """Wait until no process of this project is left; return those that still are."""
-        deadline = time.monotonic() + seconds
-        while (left := self.processes()) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return left
+        eventually(lambda: not self.processes(), seconds)
+        return self.processes()
 
 
 @contextmanager
@@ -186,6 +113,20 @@ def project(folder: Path, script: str, *, spec: str = SPEC) -> Iterator[Project]
         finally:
             for pid in ours.processes():
                 os.kill(pid, signal.SIGKILL)
+
+
+def eventually(condition: Callable[[], object], seconds: float = 60) -> bool:
+    """Wait until a condition holds; return whether it did in time."""
+    deadline = time.monotonic() + seconds
+    while not (holds := bool(condition())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return holds
+
+
+def processes_of(home: Path | str) -> list[int]:
+    """Return the processes that were started with this HOME, zombies left out."""
+    mark = f"HOME={home}\0".encode()
+    return [pid for pid in _all_processes() if mark in _environ(pid)]
 
 
 def _all_processes() -> list[int]:

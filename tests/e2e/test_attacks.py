@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import PLAN_TWO, Project, project
+from tests.e2e.harness import Project, project
+from tests.e2e.scripts import PLAN_TWO
 
 pytestmark = pytest.mark.e2e
 

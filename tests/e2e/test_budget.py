@@ -1,11 +1,11 @@
 """A budget for the spec holds over runs, however they ended."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, PLAN_TWO, Project, project
+from tests.e2e.harness import Project, eventually, project
+from tests.e2e.scripts import PASS_BOUND, PLAN_TWO
 
 pytestmark = pytest.mark.e2e
 
@@ -60,9 +60,7 @@ def test_with_a_higher_budget_the_work_goes_on(tmp_path: Path) -> None:
 def test_a_killed_run_has_counted_what_was_known(tmp_path: Path) -> None:
     with project(tmp_path, STARTED_THEN_SLOW) as ours:
         running = ours.start()
-        deadline = time.monotonic() + 90
-        while not _known(ours) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        eventually(lambda: _known(ours), 90)
         running.kill()
         running.communicate(timeout=20)
         assert _known(ours) > 0

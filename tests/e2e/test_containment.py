@@ -11,14 +11,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.e2e.harness import REVIEW_PASS
+from tests.e2e.harness import eventually, processes_of
+from tests.e2e.scripts import REVIEW_PASS
 
 import runner
 from runner.agent.containment.binary import candidates
@@ -137,15 +136,7 @@ class Place:
         ).stdout
 
     def processes(self) -> list[int]:
-        mark = f"HOME={self.home}\0".encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-        return found
+        return processes_of(self.home)
 
 
 def make_place(folder: Path) -> Place:
@@ -288,10 +279,10 @@ def test_a_run_that_is_ended_leaves_no_process_behind(place: Place, number: int)
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        assert _becomes((place.project / "started").exists, 60)
+        assert eventually((place.project / "started").exists, 60)
         run.send_signal(number)
         run.wait()
-        assert _becomes(lambda: not place.processes(), 20)
+        assert eventually(lambda: not place.processes(), 20)
 
 
 @pytest.mark.skipif(shutil.which("socat") is None, reason="closing the network needs socat")
@@ -341,15 +332,6 @@ def test_where_no_sandbox_starts_the_demo_says_so_and_works(place: Place) -> Non
     done = _where_no_sandbox_starts(place, "demo", "-p", str(place.home / "demo"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Sandbox: off: it can't be started here" in done.stdout
-
-
-def _becomes(condition: Any, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.fixture

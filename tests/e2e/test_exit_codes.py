@@ -3,17 +3,25 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, PLAN_TWO, TALK_ONLY, Project, failing, project
-from tests.e2e.test_quota import API_KEY_LIMIT, refusing
-from tests.e2e.test_signals import IN_A_TOOL
-from tests.e2e.test_sync import SYNC_TWO, VERIFY
+from tests.e2e.harness import Project, eventually, project
+from tests.e2e.scripts import (
+    API_KEY_LIMIT,
+    IN_A_TOOL,
+    PASS_BOUND,
+    PLAN_TWO,
+    SYNC_TWO,
+    TALK_ONLY,
+    VERIFY,
+    failing,
+    in_a_tool,
+    refusing,
+)
 
 from runner.loop.events import ExitReason
 
@@ -65,9 +73,7 @@ def _while_working(ours: Project, act: "Callable[[subprocess.Popen[str]], object
         stdin=subprocess.DEVNULL,
         text=True,
     )
-    deadline = time.monotonic() + 60
-    while not (ours.path / "started.txt").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually((ours.path / "started.txt").exists)
     act(running)
     out, err = running.communicate(timeout=60)
     return subprocess.CompletedProcess(running.args, running.returncode, out, err)
@@ -111,7 +117,7 @@ CASES = (
     ),
     Case(1, "failed", failing(401, "authentication_error"), _run()),
     Case(1, "max_retries_exceeded", refusing(429, "Too fast."), _run("--max-retries", "0")),
-    Case(1, "error", PLAN_TWO + IN_A_TOOL.replace("sleep 301", "sleep 3"), _with_a_plan_that_breaks),
+    Case(1, "error", PLAN_TWO + in_a_tool("(sleep 300 &) ; sleep 3"), _with_a_plan_that_breaks),
     Case(2, "error", GOOD, _without_a_spec),
     Case(3, "paused", GOOD, _run("--gate-policy", "manual")),
     Case(3, "all_blocked", PLAN_TWO + BLOCK_ALL, _run()),

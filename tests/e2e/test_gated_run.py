@@ -6,18 +6,10 @@ import shlex
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.e2e.harness import (
-    PASS_ALL,
-    PASS_BOUND,
-    PLAN_TWO,
-    REVIEW_PASS,
-    Project,
-    project,
-)
-from tests.e2e.test_sync import VERIFY
+from tests.e2e.harness import Project, project
+from tests.e2e.scripts import PASS_ALL, PASS_BOUND, PLAN_TWO, REVIEW_PASS, VERIFY
 
 pytestmark = pytest.mark.e2e
 
@@ -154,16 +146,10 @@ def _accepted(ours: Project) -> list[tuple[str, str, str]]:
     return steps
 
 
-def _result(ours: Project, *arguments: str) -> dict[str, Any]:
-    done = ours.run("--output-format", "json", *arguments, timeout=300)
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
-
-
 @pytest.mark.timeout(300)
 def test_three_phases_with_blocked_failing_and_doubtful_work_end_well(tmp_path: Path) -> None:
     with project(tmp_path, STORY) as ours:
-        result = _result(ours)
+        result = ours.result()
         receipts = list((ours.path / ".runner" / "autonomy" / "receipts").rglob("receipt.json"))
         passed = ours.passed()
         steps = _accepted(ours)
@@ -182,7 +168,7 @@ def test_three_phases_with_blocked_failing_and_doubtful_work_end_well(tmp_path: 
 
 def test_a_run_for_one_phase_says_so_and_exits_with_0(tmp_path: Path) -> None:
     with project(tmp_path, STORY) as ours:
-        result = _result(ours, "--one-phase")
+        result = ours.result("--one-phase")
         passed = ours.passed()
     assert (result["exit_reason"], result["exit_code"]) == ("phase_complete", 0)
     assert (result["loop_signal"], passed) == ("phase_complete", ["CLI-001"])
@@ -190,7 +176,7 @@ def test_a_run_for_one_phase_says_so_and_exits_with_0(tmp_path: Path) -> None:
 
 def test_under_the_manual_policy_the_run_stops_with_the_command_to_go_on(tmp_path: Path) -> None:
     with project(tmp_path, STORY) as ours:
-        result = _result(ours, "--gate-policy", "manual")
+        result = ours.result("--gate-policy", "manual")
     assert (result["exit_reason"], result["exit_code"]) == ("paused", 3)
     assert result["pause_reason"] == "gate_review_required"
     commands = [action.get("command") or "" for action in result["recommended_actions"]]
@@ -212,7 +198,7 @@ text = "I have reviewed myself."
 
 def test_a_coding_session_can_not_submit_a_review(tmp_path: Path) -> None:
     with project(tmp_path, PLAN + SUBMIT_FROM_CODING) as ours:
-        result = _result(ours)
+        result = ours.result()
         passed = ours.passed()
     assert (result["exit_reason"], passed, result["gates"]) == ("stalled", [], [])
 
@@ -235,7 +221,7 @@ text = "I tried."
 
 def test_an_agent_that_writes_state_gets_nowhere(tmp_path: Path) -> None:
     with project(tmp_path, PLAN + WRITE_STATE) as ours:
-        result = _result(ours, "--max-consecutive-errors", "1")
+        result = ours.result("--max-consecutive-errors", "1")
         passed = ours.passed()
     assert (result["exit_reason"], result["exit_code"], passed) == ("stalled", 3, [])
 
@@ -255,7 +241,7 @@ def _kill_group(ours: Project, line_with: str) -> None:
 def test_a_run_that_was_killed_goes_on_and_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
     with project(tmp_path, STORY) as ours:
         _kill_group(ours, "Verification of one")
-        result = _result(ours)
+        result = ours.result()
         passed = ours.passed()
     assert (result["exit_reason"], passed) == ("all_passed", ["CLI-001", "CLI-003", "CLI-004"])
 
@@ -271,7 +257,7 @@ def test_an_edited_spec_stops_the_run_and_names_the_way_on(tmp_path: Path) -> No
 
 def test_without_gates_phases_are_verified_and_not_reviewed(tmp_path: Path) -> None:
     with project(tmp_path, STORY) as ours:
-        result = _result(ours, "--no-gates", "--posture", "supervised")
+        result = ours.result("--no-gates", "--posture", "supervised")
         steps = _accepted(ours)
     assert (result["exit_reason"], result["gates"]) == ("all_passed", [])
     assert {kind for kind, _, _ in steps} == {"implement_task", "execute_verification"}
@@ -279,7 +265,7 @@ def test_without_gates_phases_are_verified_and_not_reviewed(tmp_path: Path) -> N
 
 def test_an_agent_is_reused_for_the_next_deliverable_with_its_context(tmp_path: Path) -> None:
     with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        result = _result(ours, "--reuse-session")
+        result = ours.result("--reuse-session")
         asked = [r.messages for r in ours.model.requests if "task=CLI-002" in str(r.messages)]
     assert result["exit_reason"] == "all_passed"
     assert "task=CLI-001" in str(asked[0])
@@ -287,7 +273,7 @@ def test_an_agent_is_reused_for_the_next_deliverable_with_its_context(tmp_path: 
 
 def test_the_session_is_told_how_full_the_agents_context_is(tmp_path: Path) -> None:
     with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        _result(ours, "--reuse-session", "-n", "2")
+        ours.result("--reuse-session", "-n", "2")
         told = json.loads(ours.run("status", "--json", command="session").stdout)["data"]
     assert told["last_heartbeat_at"] is not None
     assert 0 < told["context_usage_pct"] < 85
@@ -299,7 +285,7 @@ def test_commands_of_the_configuration_close_every_phase(tmp_path: Path) -> None
         (ours.path / ".runner" / "runner.toml").write_text(
             '[verification]\ncommands = ["test -f CLI-002.txt"]\n', encoding="utf-8"
         )
-        _result(ours)
+        ours.result()
         receipts = (ours.path / ".runner" / "autonomy" / "receipts").rglob("receipt.json")
         (receipt,) = [json.loads(path.read_text(encoding="utf-8")) for path in receipts]
     (ran,) = receipt["results"]
@@ -322,7 +308,7 @@ def test_what_was_passed_before_a_kill_is_reported_without_another_session(
         _kill_group(ours, "CLI-001 is now passed")
         ours.wait_until_gone(10)
         before = (ours.passed(), _asked_about(ours, "CLI-001"))
-        result = _result(ours)
+        result = ours.result()
         asked = _asked_about(ours, "CLI-001")
     assert (before, result["exit_reason"]) == (([], asked), "all_passed")
 
@@ -340,9 +326,9 @@ def test_an_edited_spec_is_taken_over_by_a_sync_and_the_run_then_goes_on(tmp_pat
     with project(tmp_path, PLAN_TWO + PASS_BOUND + SYNC_NOTHING_NEW + VERIFY) as ours:
         ours.run("-n", "2")
         (ours.path / "SPEC.md").write_text("# greeter\n\nIt says hello twice.\n", encoding="utf-8")
-        stopped = _result(ours)
+        stopped = ours.result()
         synced = ours.run(command="sync")
-        result = _result(ours)
+        result = ours.result()
         steps = _accepted(ours)
     assert (stopped["exit_code"], synced.returncode) == (7, 0)
     assert result["exit_reason"] == "all_passed"
@@ -356,7 +342,7 @@ def test_what_a_person_acknowledges_is_gone_on_with_by_the_commands_that_are_nam
     tmp_path: Path,
 ) -> None:
     with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        paused = _result(ours, "--gate-policy", "manual")
+        paused = ours.result("--gate-policy", "manual")
         (command,) = [
             action["command"]
             for action in paused["recommended_actions"]
@@ -364,7 +350,7 @@ def test_what_a_person_acknowledges_is_gone_on_with_by_the_commands_that_are_nam
         ]
         group, *words = shlex.split(command)[1:]
         acknowledged = ours.run(*words, command=group)
-        result = _result(ours)
+        result = ours.result()
     assert acknowledged.returncode == 0
     assert "Next: runner run\n" in acknowledged.stdout
     assert (result["exit_reason"], result["gates"][0]["verdict"]) == ("all_passed", "pass")
@@ -373,13 +359,13 @@ def test_what_a_person_acknowledges_is_gone_on_with_by_the_commands_that_are_nam
 def test_work_that_was_rolled_back_after_its_review_is_judged_again(tmp_path: Path) -> None:
     with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
         subprocess.run(["git", "init", "-q"], cwd=ours.path, check=True)
-        _result(ours)
+        ours.result()
         (ours.path / "CLI-001.txt").write_text("spoilt\n", encoding="utf-8")
         listed = json.loads(ours.run("--list", "--json", command="rollback").stdout)
         last = listed["checkpoints"][-1]["name"]
         rolled = ours.run("--to", last, "--yes", command="rollback")
         before = _reviews(ours)
-        result = _result(ours)
+        result = ours.result()
         after = _reviews(ours)
     assert rolled.returncode == 0, rolled.stderr
     assert (result["exit_reason"], after > before) == ("all_passed", True)

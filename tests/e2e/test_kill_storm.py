@@ -9,7 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import PASS_ALL, REVIEW_PASS, Project, project
+from tests.e2e.harness import Project, project
+from tests.e2e.scripts import PASS_ALL, REVIEW_PASS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.storm, pytest.mark.timeout(3600)]
 

@@ -3,12 +3,12 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, PLAN_TWO, SPEC, Project, project
+from tests.e2e.harness import SPEC, Project, eventually, project
+from tests.e2e.scripts import PASS_BOUND, PLAN_TWO
 
 from runner.replay import load_script
 
@@ -34,9 +34,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Pro
     path = folder / "run.toml"
     with project(folder, PLAN_TWO + HANGS + PASS_BOUND) as ours:
         process = ours.start("--record", str(path))
-        deadline = time.monotonic() + SECONDS
-        while not _hangs(ours) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        eventually(lambda: _hangs(ours), SECONDS)
         process.kill()
         process.communicate()
         ours.wait_until_gone(SECONDS)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, project
+from tests.e2e.harness import project
+from tests.e2e.scripts import PASS_BOUND
 
 ROOT = Path(__file__).resolve().parents[2]
 MEBIBYTE = 1024 * 1024

@@ -3,10 +3,10 @@
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.e2e.harness import REVIEW_PASS, Project, project
+from tests.e2e.harness import project
+from tests.e2e.scripts import REVIEW_PASS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -61,16 +61,10 @@ text = "It is fine as it is."
 """
 
 
-def _result(ours: Project, *arguments: str) -> dict[str, Any]:
-    done = ours.run("--output-format", "json", *arguments, timeout=300)
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
-
-
 def test_passed_without_work_is_found_by_the_runners_own_verification(tmp_path: Path) -> None:
     script = plan("test -f right.txt") + coding('{ name = "Bash", input = { command = "true" } }')
     with project(tmp_path, script + MENDS_NOTHING + REVIEW_PASS) as ours:
-        result = _result(ours, "--max-consecutive-errors", "1")
+        result = ours.result("--max-consecutive-errors", "1")
     assert (result["exit_reason"], result["exit_code"], result["gates"]) == ("paused", 3, [])
     assert "`test -f right.txt` gave 1" in result["message"]
 
@@ -85,7 +79,7 @@ def test_a_test_that_was_edited_to_pass_is_shown_to_the_reviewer(tmp_path: Path)
         honest = "assert open('right.txt').read() == 'right'\n"
         (ours.path / "test_it.py").write_text(honest, encoding="utf-8")
         subprocess.run(["git", "init", "-q"], cwd=ours.path, check=True)
-        _result(ours)
+        ours.result()
         prompts = [json.dumps(request.messages[0]) for request in ours.model.requests]
     (review, *_) = [prompt for prompt in prompts if "instruction=review" in prompt]
     assert "  - assert open('right.txt').read() == 'right'" in review
@@ -118,7 +112,7 @@ def test_a_program_of_an_agent_can_not_write_state_journal_receipts_or_seals(
     forging = coding('{ name = "Bash", input = { command = "python3 forge.py" } }')
     with project(tmp_path, plan("true") + forging + REVIEW_PASS) as ours:
         (ours.path / "forge.py").write_text(FORGERY, encoding="utf-8")
-        result = _result(ours)
+        result = ours.result()
         said = json.dumps([request.messages for request in ours.model.requests])
     assert "AT THE END" in said
     assert "FORGED" not in said
@@ -128,7 +122,7 @@ def test_a_program_of_an_agent_can_not_write_state_journal_receipts_or_seals(
 def test_an_agent_that_fits_the_specification_to_its_work_ends_the_run(tmp_path: Path) -> None:
     fitting = coding('{ name = "Bash", input = { command = "echo Anything will do. >> SPEC.md" } }')
     with project(tmp_path, plan("true") + fitting + REVIEW_PASS) as ours:
-        result = _result(ours)
+        result = ours.result()
         reviewed = [r for r in ours.model.requests if "instruction=review" in str(r.messages[0])]
     assert (result["exit_reason"], result["exit_code"], reviewed) == ("blocked_runtime", 7, [])
     assert "SPEC.md has changed" in result["message"]

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.autonomy.plane import statuses, write_status
-from tests.e2e.harness import agent_environment
+from tests.e2e.harness import agent_environment, processes_of
 from tests.e2e.skill import Implementer
 from tests.e2e.skilled_model import SkilledModel
 
@@ -77,59 +78,77 @@ class Stage:
         return state
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path / "project", tmp_path / "home")
+@contextmanager
+def staged(folder: Path) -> Iterator[Stage]:
+    """Give a project of two phases with the skill in it; end whatever runs there afterwards."""
+    stage = Stage(folder / "project", folder / "home")
     stage.project.mkdir()
     stage.home.mkdir()
     shutil.copytree(SKILL, stage.project / ".claude" / "skills" / SKILL.name)
     phases = {"p1": ["A-001", "A-002"], "p2": ["B-001"]}
     write_status(stage.project, phases, commands={"p1": [CHECK]})
-    yield stage
-    for pid in _processes_of(stage.home):
-        os.kill(pid, signal.SIGKILL)
+    try:
+        yield stage
+    finally:
+        for pid in processes_of(stage.home):
+            os.kill(pid, signal.SIGKILL)
 
 
-def _processes_of(home: Path) -> list[int]:
-    mark = f"HOME={home}\0".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                carries = mark in (entry / "environ").read_bytes()
-            except OSError:
-                continue
-            found += [int(entry.name)] if carries else []
-    return found
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path) as stage:
+        yield stage
 
 
-def test_one_phase_is_completed_by_the_skill(stage: Stage) -> None:
-    with stage.model() as model:
-        said = stage.run(model)
-    assert said.startswith("runner-implement: loop_signal=phase_complete session_id=auto_")
-    assert statuses(stage.project) == {"A-001": "passed", "A-002": "passed", "B-001": "pending"}
-    session = stage.session()
+@dataclass(frozen=True)
+class Invoked:
+    """The skill was invoked once; what was found then, for a second time may follow."""
+
+    stage: Stage
+    said: str
+    statuses: dict[str, str]
+    session: dict[str, Any]
+    left: list[int]
+    prompts: str
+    tools: list[str]
+
+
+@pytest.fixture(scope="module")
+def invoked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Invoked]:
+    with staged(tmp_path_factory.mktemp("invoked")) as stage:
+        with stage.model() as model:
+            said = stage.run(model)
+        yield Invoked(
+            stage,
+            said,
+            statuses(stage.project),
+            stage.session(),
+            processes_of(stage.home),
+            "\n".join(model.player.prompts),
+            list(model.player.tools),
+        )
+
+
+def test_one_phase_is_completed_by_the_skill(invoked: Invoked) -> None:
+    assert invoked.said.startswith("runner-implement: loop_signal=phase_complete session_id=auto_")
+    assert invoked.statuses == {"A-001": "passed", "A-002": "passed", "B-001": "pending"}
+    session = invoked.session
     assert (session["status"], session["pause_reason"]) == ("paused", "phase_complete")
     assert session["phase_gates"]["p1"]["verdict"] == "pass"
-    assert _processes_of(stage.home) == []
+    assert invoked.left == []
 
 
-def test_the_model_was_given_the_skill_and_all_tools_at_once(stage: Stage) -> None:
-    with stage.model() as model:
-        stage.run(model)
-    given = "\n".join(model.player.prompts)
-    assert "# Implement one phase with runner" in given
-    tools = model.player.tools
-    assert {"mcp__runner__task", "mcp__runner__review", "mcp__runner__server"} <= set(tools)
+def test_the_model_was_given_the_skill_and_all_tools_at_once(invoked: Invoked) -> None:
+    assert "# Implement one phase with runner" in invoked.prompts
+    tools = {"mcp__runner__task", "mcp__runner__review", "mcp__runner__server"}
+    assert tools <= set(invoked.tools)
 
 
-def test_the_second_run_goes_on_to_the_end(stage: Stage) -> None:
-    with stage.model() as model:
-        stage.run(model)
-    with stage.model() as model:
-        said = stage.run(model)
+def test_the_second_run_goes_on_to_the_end(invoked: Invoked) -> None:
+    with invoked.stage.model() as model:
+        said = invoked.stage.run(model)
     assert "loop_signal=spec_complete" in said
-    assert set(statuses(stage.project).values()) == {"passed"}
+    assert set(statuses(invoked.stage.project).values()) == {"passed"}
 
 
 def test_a_review_that_keeps_failing_stops_the_skill(stage: Stage) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, PLAN_TWO, TALK_ONLY, Project, project
-from tests.e2e.test_quota import limited, refusing
+from tests.e2e.harness import Project, eventually, project
+from tests.e2e.scripts import PASS_BOUND, PLAN_TWO, TALK_ONLY, limited, refusing
 
 pytestmark = pytest.mark.e2e
 
@@ -77,9 +77,7 @@ def test_a_wait_for_a_limit_is_told_while_it_lasts(tmp_path: Path) -> None:
         ask_to_be_told(ours, folder)
         ours.environment |= SUBSCRIPTION
         running = ours.start("--wait-for-quota")
-        deadline = time.monotonic() + SECONDS
-        while not told(folder) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        eventually(lambda: told(folder), SECONDS)
         during, alive = told(folder), running.poll() is None
         running.kill()
         running.communicate()

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, PLAN_TWO, Project, project
+from tests.e2e.harness import Project, eventually, project
+from tests.e2e.scripts import IN_A_TOOL, PASS_BOUND, PLAN_TWO
 
 from runner.cli.signals import ECHO_SECONDS
 
@@ -15,14 +16,6 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
 ]
-
-IN_A_TOOL = """
-[[session]]
-instruction = "coding"
-
-[[session.turn]]
-tools = [{ name = "Bash", input = { command = "touch started.txt; sleep 300" } }]
-"""
 
 
 def _start(ours: Project, *arguments: str) -> "subprocess.Popen[str]":
@@ -40,9 +33,7 @@ def _start(ours: Project, *arguments: str) -> "subprocess.Popen[str]":
 
 def _in_tool(ours: Project, *arguments: str) -> "subprocess.Popen[str]":
     running = _start(ours, *arguments)
-    deadline = time.monotonic() + 60
-    while not (ours.path / "started.txt").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually((ours.path / "started.txt").exists)
     return running
 
 
@@ -80,14 +71,3 @@ def test_a_second_ctrl_c_still_gives_the_result(tmp_path: Path) -> None:
         130,
     )
     assert result["deliverables"]["total"] == 2
-
-
-def test_the_log_that_the_startup_display_names_ends_with_the_result(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        ours.environment["MY_TOKEN"] = "hello-is-not-a-secret"
-        lines = ours.run("--output-format", "stream-json").stdout.splitlines()
-        events = [json.loads(line) for line in lines]
-        path = ours.path / dict(events[0]["facts"])["Log"]
-        logged = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert [event["type"] for event in logged] == [event["type"] for event in events]
-    assert logged[-1]["exit_reason"] == "all_passed"

@@ -8,44 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.harness import Project, project
+from tests.e2e.scripts import API_KEY_LIMIT, limited, refusing
 
 pytestmark = pytest.mark.e2e
-
-API_KEY_LIMIT = "You have reached your specified API usage limits. You will regain access on {}."
-
-
-def limited(resets_at: int) -> str:
-    """Return a script in which the five-hour window of a subscription is used up."""
-    return f"""
-[[session]]
-fallback = true
-repeat = true
-
-[[session.turn]]
-[session.turn.error]
-status = 429
-type = "rate_limit_error"
-message = "This request would exceed your account's rate limit. Please try again later."
-[session.turn.error.headers]
-anthropic-ratelimit-unified-status = "rejected"
-anthropic-ratelimit-unified-reset = "{resets_at}"
-anthropic-ratelimit-unified-representative-claim = "five_hour"
-"""
-
-
-def refusing(status: int, message: str) -> str:
-    """Return a script in which every request fails with a message, at once."""
-    return f"""
-[[session]]
-fallback = true
-repeat = true
-
-[[session.turn]]
-[session.turn.error]
-status = {status}
-message = "{message}"
-headers = {{ x-should-retry = "false" }}
-"""
 
 
 @pytest.fixture

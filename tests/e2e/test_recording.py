@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import REVIEW_PASS, SPEC, Project, agent_environment, project
+from tests.e2e.harness import SPEC, Project, agent_environment, project
+from tests.e2e.scripts import REVIEW_PASS
 
 from runner.replay import ScriptedModel, load_script
 from runner.replay.demo import demo_script, demo_spec_text

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from tests.autonomy.plane import write_status
-from tests.e2e.harness import REVIEW_PASS, Project, project
+from tests.e2e.harness import Project, project
+from tests.e2e.scripts import REVIEW_PASS
 
 pytestmark = pytest.mark.e2e
 

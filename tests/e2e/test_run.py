@@ -1,48 +1,62 @@
 """`runner run` as a user sees it: the real agent, a scripted model."""
 
 import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import (
-    PASS_BOUND,
-    PLAN_TWO,
-    SPEC,
-    TALK_ONLY,
-    Project,
-    failing,
-    project,
-)
+from tests.e2e.harness import SPEC, Project, project
+from tests.e2e.scripts import PASS_BOUND, PLAN_TWO, TALK_ONLY, failing
 
 pytestmark = pytest.mark.e2e
 
 
-def test_a_spec_runs_to_all_passed_and_exits_with_0(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        done = ours.run()
-        assert (done.returncode, ours.passed()) == (0, ["CLI-001", "CLI-002"]), done.stderr
+@dataclass(frozen=True)
+class Run:
+    """A run that came to its end, and the project that it left."""
+
+    ours: Project
+    done: subprocess.CompletedProcess[str]
 
 
-def test_the_output_of_a_good_run_ends_with_the_overall_line(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        lines = ours.run().stdout.splitlines()
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A run in which everything passed; the tests that share it only look at it."""
+    with project(tmp_path_factory.mktemp("good"), PLAN_TWO + PASS_BOUND) as ours:
+        yield Run(ours, ours.run())
+
+
+@pytest.fixture(scope="module")
+def streamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """The same as a stream of JSON, where the environment holds what might be a secret."""
+    with project(tmp_path_factory.mktemp("streamed"), PLAN_TWO + PASS_BOUND) as ours:
+        ours.environment["MY_TOKEN"] = "hello-is-not-a-secret"
+        yield Run(ours, ours.run("--output-format", "stream-json"))
+
+
+def test_a_spec_runs_to_all_passed_and_exits_with_0(good: Run) -> None:
+    assert (good.done.returncode, good.ours.passed()) == (0, ["CLI-001", "CLI-002"])
+
+
+def test_the_output_of_a_good_run_ends_with_the_overall_line(good: Run) -> None:
+    lines = good.done.stdout.splitlines()
     assert "[PASS] CLI-001 greet.py prints hello" in lines
     assert lines[-2].startswith("Overall: 4 session(s), 2/2 deliverables passed, cost=$")
     assert lines[-1] == "All achievable deliverables passed"
 
 
-def test_a_pipe_gets_no_control_characters(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        done = ours.run()
-    assert not [c for c in done.stdout + done.stderr if c < " " and c != "\n"]
+def test_a_pipe_gets_no_control_characters(good: Run) -> None:
+    text = good.done.stdout + good.done.stderr
+    assert text
+    assert not [c for c in text if c < " " and c != "\n"]
 
 
-def test_a_run_after_success_asks_the_model_nothing(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        ours.run()
-        before = len(ours.model.requests)
-        again = ours.run()
-        assert (again.returncode, len(ours.model.requests)) == (0, before)
+def test_a_run_after_success_asks_the_model_nothing(good: Run) -> None:
+    before = len(good.ours.model.requests)
+    again = good.ours.run()
+    assert (again.returncode, len(good.ours.model.requests)) == (0, before)
 
 
 def test_a_model_that_passes_nothing_ends_at_the_iteration_limit(tmp_path: Path) -> None:
@@ -95,18 +109,22 @@ def test_a_session_can_not_pass_another_deliverable_than_its_own(tmp_path: Path)
         assert ours.passed() == ["CLI-001"]
 
 
-def test_stream_json_is_one_object_per_line_and_ends_with_the_result(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        lines = ours.run("--output-format", "stream-json").stdout.splitlines()
-    objects = [json.loads(line) for line in lines]
+def test_stream_json_is_one_object_per_line_and_ends_with_the_result(streamed: Run) -> None:
+    objects = [json.loads(line) for line in streamed.done.stdout.splitlines()]
     assert objects[-1]["type"] == "result"
     assert objects[-1]["exit_reason"] == "all_passed"
 
 
-def test_status_json_has_the_form_of_the_contract(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
-        ours.run("-n", "2")
-        status = ours.status
+def test_the_log_that_the_startup_display_names_ends_with_the_result(streamed: Run) -> None:
+    events = [json.loads(line) for line in streamed.done.stdout.splitlines()]
+    path = streamed.ours.path / dict(events[0]["facts"])["Log"]
+    logged = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [event["type"] for event in logged] == [event["type"] for event in events]
+    assert logged[-1]["exit_reason"] == "all_passed"
+
+
+def test_status_json_has_the_form_of_the_contract(good: Run) -> None:
+    status = good.ours.status
     assert status["specId"] == "project"
     assert status["deliverables"][0] == {
         "id": "CLI-001",

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, Project, project
+from tests.e2e.harness import Project, project
+from tests.e2e.scripts import PASS_BOUND
 
 pytestmark = pytest.mark.e2e
 

@@ -2,12 +2,12 @@
 
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.harness import PASS_BOUND, PLAN_TWO, Project, project
+from tests.e2e.harness import Project, eventually, project
+from tests.e2e.scripts import IN_A_TOOL, PASS_BOUND, PLAN_TWO
 
 from runner.cli.signals import ECHO_SECONDS
 
@@ -18,17 +18,6 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc"),
 ]
-
-IN_A_TOOL = """
-[[session]]
-instruction = "coding"
-
-[[session.turn]]
-tools = [{ name = "Bash", input = { command = "touch started.txt; (sleep 300 &) ; sleep 301" } }]
-
-[[session.turn]]
-text = "Slept."
-"""
 
 WAITING_FOR_THE_MODEL = """
 [[session]]
@@ -45,16 +34,9 @@ text = "Thought for long."
 SLOW_STARTS = pytest.mark.parametrize("script", [IN_A_TOOL, WAITING_FOR_THE_MODEL])
 
 
-def _eventually(true: Callable[[], bool], seconds: float = 30) -> bool:
-    deadline = time.monotonic() + seconds
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return true()
-
-
 def _in_session(ours: Project) -> "subprocess.Popen[str]":
     running = ours.start()
-    assert _eventually((ours.path / "started.txt").exists), running.communicate(timeout=5)
+    assert eventually((ours.path / "started.txt").exists), running.communicate(timeout=5)
     return running
 
 

@@ -2,58 +2,46 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.e2e.harness import PLAN_TWO, Project, project
+from tests.e2e.harness import Project, project
+from tests.e2e.scripts import SYNC_TWO, VERIFY
 
 pytestmark = pytest.mark.e2e
-
-SYNC_TWO = PLAN_TWO.replace("initializer", "sync")
-VERIFY = """
-[[session]]
-instruction = "verify"
-
-[[session.turn]]
-tools = [
-  { name = "Bash", input = { command = "python3 -m pytest --version; cat SPEC.md" } },
-  { name = "Write", input = { file_path = "{{project}}/.runner-note.md", content = "CLI-002 is missing.\\n" } },
-]
-
-[[session.turn]]
-tools = [
-  { name = "mcp__runner__set_status", input = { deliverableId = "CLI-001", status = "passed" } },
-  { name = "mcp__runner__verify", input = { deliverableId = "CLI-001" } },
-]
-
-[[session.turn]]
-text = "Verified one."
-
-[[session]]
-instruction = "verify"
-
-[[session.turn]]
-tools = [{ name = "mcp__runner__verify", input = { deliverableId = "CLI-002" } }]
-
-[[session.turn]]
-text = "Verified the other."
-"""
 
 
 def sync(ours: Project, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return ours.run(*arguments, command="sync")
 
 
-def test_sync_plans_and_verifies_everything_and_exits_with_0(tmp_path: Path) -> None:
-    with project(tmp_path, SYNC_TWO + VERIFY) as ours:
+@pytest.fixture(scope="module")
+def synced(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Project, dict[str, Any]]]:
+    """A sync that verified everything, and its result; the tests that share it only look at it."""
+    with project(tmp_path_factory.mktemp("synced"), SYNC_TWO + VERIFY) as ours:
         done = sync(ours, "--output-format", "json")
-        result = json.loads(done.stdout)
-        assert (done.returncode, result["exit_reason"], result["verified"]) == (
-            0,
-            "all_verified",
-            2,
-        )
-        assert ours.passed() == ["CLI-001"]
+        assert done.returncode == 0, done.stderr
+        yield ours, json.loads(done.stdout)
+
+
+def test_sync_plans_and_verifies_everything_and_exits_with_0(
+    synced: tuple[Project, dict[str, Any]],
+) -> None:
+    ours, result = synced
+    assert (result["exit_reason"], result["verified"]) == ("all_verified", 2)
+    assert ours.passed() == ["CLI-001"]
+
+
+def test_the_note_is_taken_out_of_the_throw_away_copy(
+    synced: tuple[Project, dict[str, Any]],
+) -> None:
+    ours, _ = synced
+    note = (ours.path / ".runner-note.md").read_text(encoding="utf-8")
+    assert note == "CLI-002 is missing.\n"
 
 
 def test_the_output_of_sync_is_the_one_of_the_seed(tmp_path: Path) -> None:
@@ -62,13 +50,6 @@ def test_the_output_of_sync_is_the_one_of_the_seed(tmp_path: Path) -> None:
     overall = next(line for line in lines if line.startswith("Overall"))
     assert overall.startswith("Overall: 3 session(s), 2/2 verified, cost=$")
     assert "All 2 deliverables verified" in lines
-
-
-def test_the_note_is_taken_out_of_the_throw_away_copy(tmp_path: Path) -> None:
-    with project(tmp_path, SYNC_TWO + VERIFY) as ours:
-        sync(ours)
-        note = (ours.path / ".runner-note.md").read_text(encoding="utf-8")
-    assert note == "CLI-002 is missing.\n"
 
 
 DEPRECATE = """

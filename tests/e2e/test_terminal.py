@@ -6,22 +6,14 @@ from pathlib import Path
 
 import pytest
 from tests.cli.terminals import CTRL_C, CTRL_Z, Terminal, terminal
-from tests.e2e.harness import PASS_BOUND, PLAN_TWO, Project, project
+from tests.e2e.harness import Project, project
+from tests.e2e.scripts import PASS_BOUND, PLAN_TWO, in_a_tool
 
 pytestmark = pytest.mark.e2e
 
-SLOW = """
-[[session]]
-instruction = "coding"
-
-[[session.turn]]
-tools = [{ name = "Bash", input = { command = "touch started.txt; sleep 300" } }]
-
-[[session.turn]]
-text = "Waited."
-"""
+SLOW = in_a_tool("sleep 300")
 PAUSE = (
-    SLOW.replace("sleep 300", "sleep 3")
+    in_a_tool("sleep 3")
     + """
 [[session.turn]]
 tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}", status = "passed" } }]

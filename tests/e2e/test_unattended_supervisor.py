@@ -2,8 +2,6 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -11,7 +9,8 @@ from typing import Any
 
 import pytest
 from tests.autonomy.plane import RealClock, write_status
-from tests.e2e.harness import REVIEW_PASS, agent_environment, project
+from tests.e2e.harness import agent_environment, eventually, project
+from tests.e2e.scripts import REVIEW_PASS
 from tests.server import supervisor
 from tests.server.mcp_client import McpClient, serving
 
@@ -63,18 +62,11 @@ def test_a_review_ends_with_the_server_that_has_it_made(tmp_path: Path) -> None:
             named = {"phase_id": gate["phase_id"], "step_id": gate["step_id"]}
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(client.call, "review", "gate", **named)
-                _until(lambda: bool(ours.model.requests))
+                assert eventually(lambda: ours.model.requests, 30)
                 for pid in ours.processes():
                     if b"mcp" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
                         os.kill(pid, signal.SIGTERM)
                 assert ours.wait_until_gone(20) == []
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_verdict_from_outside_is_refused(tmp_path: Path) -> None:

@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from runner.security.decision import Decision
 from runner.security.policy import judge_command
 from runner.security.settings import Mode, PolicySettings
 
 DATA = Path(__file__).parent.parent / "data"
 # Where the corpus supposes the project to be; it need not exist.
 PROJECT = "/workspace/project"
+PLAIN = PolicySettings()
 DESTRUCTIVE = PolicySettings(allow_destructive=True)
 
 
@@ -26,41 +29,54 @@ def _cases(name: str) -> Iterator[tuple[str, Mode]]:
             yield item["cmd"], mode
 
 
+@cache
+def _decisions(name: str, settings: PolicySettings) -> list[tuple[str, Mode, Decision]]:
+    """Judge a part of the corpus, once for all tests that look at it."""
+    return [
+        (
+            command,
+            mode,
+            judge_command(command, command=mode, project_dir=PROJECT, settings=settings),
+        )
+        for command, mode in _cases(name)
+    ]
+
+
 @pytest.mark.parametrize("name", ["attacks.json", "own_attacks.json"])
-@pytest.mark.parametrize("settings", [PolicySettings(), DESTRUCTIVE], ids=["plain", "destructive"])
+@pytest.mark.parametrize("settings", [PLAIN, DESTRUCTIVE], ids=["plain", "destructive"])
 def test_must_deny_commands_are_denied(name: str, settings: PolicySettings) -> None:
     slipped = [
         (mode, command[:120])
-        for command, mode in _cases(name)
+        for command, mode, decision in _decisions(name, settings)
         if "link-to-outside" not in command  # needs the link on disk: test_paths
-        and judge_command(command, command=mode, project_dir=PROJECT, settings=settings).allowed
+        and decision.allowed
     ]
     assert slipped == []
 
 
 @pytest.mark.parametrize("name", ["attacks.json", "own_attacks.json"])
 def test_denials_are_decided_and_not_accidents(name: str) -> None:
-    accidents = {
-        judge_command(command, command=mode, project_dir=PROJECT).rule
-        for command, mode in _cases(name)
-    } & {"policy:internal", "policy:configuration"}
+    accidents = {decision.rule for _, _, decision in _decisions(name, PLAIN)} & {
+        "policy:internal",
+        "policy:configuration",
+    }
     assert accidents == set()
 
 
 @pytest.mark.parametrize("name", ["benign.json", "own_benign.json"])
 def test_everyday_commands_are_allowed(name: str) -> None:
-    denied = []
-    for command, mode in _cases(name):
-        decision = judge_command(command, command=mode, project_dir=PROJECT, settings=DESTRUCTIVE)
-        if not decision.allowed:
-            denied.append((mode, command[:120], decision.reason))
+    denied = [
+        (mode, command[:120], decision.reason)
+        for command, mode, decision in _decisions(name, DESTRUCTIVE)
+        if not decision.allowed
+    ]
     assert denied == []
 
 
 def test_every_denial_says_what_is_wrong() -> None:
     silent = [
         command[:80]
-        for command, mode in _cases("own_attacks.json")
-        if len(judge_command(command, command=mode, project_dir=PROJECT).reason) < 20
+        for command, _, decision in _decisions("own_attacks.json", PLAIN)
+        if len(decision.reason) < 20
     ]
     assert silent == []
