@@ -33,6 +33,7 @@ lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
 test: lint ## Lint and run the tests
 	$(BIN)/python -m pytest
