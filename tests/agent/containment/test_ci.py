@@ -1,9 +1,11 @@
 """What a CI job holds is kept from agents; the commands run in the real bubblewrap where it starts."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tests.agent.containment.test_probe import AGENT, contains, run
@@ -16,6 +18,7 @@ from runner.agent.containment.tokens import configuration_with_token
 from runner.agent.process import AgentProcess
 from runner.marker import Instruction
 
+ROOT = Path(__file__).parents[3]
 HEADER = '[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic eDp5\n'
 
 
@@ -133,6 +136,21 @@ def test_programs_of_earlier_steps_still_run(box: Containment) -> None:
 
 
 @contains
+def test_programs_of_earlier_steps_still_run_outside_of_tmp(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Where GitHub has it. What lies under /tmp is put back for another reason.
+    with TemporaryDirectory(prefix=".job-", dir=ROOT) as folder:
+        shutil.copytree(job, folder, dirs_exist_ok=True)
+        monkeypatch.setenv("RUNNER_TEMP", folder)
+        monkeypatch.setenv("PATH", f"{folder}/tools/bin{os.pathsep}{os.defpath}")
+        with contained(Request(tmp_path / "project", AGENT)) as containment:
+            said = run(containment, Instruction.CODING, f"a-tool; cat {folder}/of-another-step")
+    assert said.startswith("works\n")
+    assert "canary" not in said
+
+
+@contains
 def test_programs_that_want_the_jobs_folder_get_scratch(box: Containment) -> None:
     assert run(box, Instruction.CODING, ': > "$RUNNER_TEMP/x"; ls /tmp/x') == "/tmp/x\n"
 
@@ -156,10 +174,11 @@ def test_a_folder_that_can_not_be_missed_is_not_hidden(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     (tmp_path / "project/inside").mkdir()
+    (tmp_path / "home/kept").write_text("kept\n")
     folder = {"home": job.parents[2], "inside": tmp_path / "project/inside"}.get(place, Path(place))
     monkeypatch.setenv("RUNNER_TEMP", str(folder))
     with contained(Request(tmp_path / "project", AGENT)) as containment:
-        assert run(containment, Instruction.CODING, ": > made && a-tool") == "works\n"
+        assert run(containment, Instruction.CODING, ': > made && cat "$HOME/kept"') == "kept\n"
 
 
 def test_without_a_sandbox_the_jobs_variables_are_gone_too(
