@@ -27,6 +27,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "recordings.md",
         "supervisor-runbook.md",
         "migration.md",
+        "releasing.md",
     ),
     "Reference": (
         "reference/commands.md",

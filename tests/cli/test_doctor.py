@@ -49,6 +49,17 @@ def test_no_credential_is_a_failure(
     assert (code, states["Credentials"]) == (1, "fail")
 
 
+def test_a_token_in_the_repository_is_warned_of_and_not_shown(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".git").mkdir()
+    header = '[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic canary\n'
+    (project / ".git/config").write_text(header, encoding="utf-8")
+    code, states, said = doctor(project, capsys)
+    assert (code, states["Git"]) == (0, "warn")
+    assert "canary" not in said
+
+
 def test_a_missing_spec_is_a_failure(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "SPEC.md").unlink()
     code, states, _ = doctor(project, capsys)

@@ -17,6 +17,7 @@ from pathlib import Path
 import anyio
 
 from runner.agent import guard
+from runner.agent.containment.ci import ci_variables
 from runner.errors import PrerequisiteError
 
 _PREFIX = "runner-agent-"
@@ -70,8 +71,11 @@ class AgentProcess:
         self._pid: int | None = None
         self.launcher = self._directory / "agent"
         words = [sys.executable, "-I", "-S", "-B", str(_GUARD), str(self._pid_file)]
+        # What a sandbox would take out in any case is taken out where there is none, too.
+        hidden = "".join(f"unset {name}\n" for name in ci_variables(os.environ))
         self.launcher.write_text(
-            f'#!/bin/sh\nexec {shlex.join(words)} {os.getpid()} {shlex.join(command)} "$@"\n',
+            f"#!/bin/sh\n{hidden}"
+            f'exec {shlex.join(words)} {os.getpid()} {shlex.join(command)} "$@"\n',
             encoding="utf-8",
         )
         self.launcher.chmod(0o700)

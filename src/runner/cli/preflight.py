@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from runner.agent.containment.probe import Request, contained, switched_off
+from runner.agent.containment.tokens import HINT as TOKEN_HINT
+from runner.agent.containment.tokens import configuration_with_token
 from runner.agent.credentials import HINT as SIGN_IN_HINT
 from runner.agent.credentials import SignIn, find_credentials
 from runner.agent.process import bundled_agent
@@ -93,6 +95,9 @@ def _git(name: str, chosen: Chosen) -> Iterator[Finding]:
         yield Finding(name, "warn", "the project is not a git repository", hint)
     else:
         yield Finding(name, "ok", "the project is a git repository")
+    holder = configuration_with_token(chosen.project_dir)
+    if holder is not None:
+        yield Finding(name, "warn", f"{holder} holds a token that agents can read", TOKEN_HINT)
 
 
 def _spec(name: str, chosen: Chosen) -> Iterator[Finding]:

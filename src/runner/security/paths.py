@@ -30,7 +30,7 @@ _SECRET_ANYWHERE = re.compile(
     r"|\.config/(?:gh|gcloud|hub|op|rclone)|\.docker/config\.json|\.password-store|\.vault-token"
     r"|\.local/(?:share/keyrings|state/runner)|library/application support/runner|\.mozilla|library/keychains|\.claude\.json|\.claude/\.credentials\.json"
     r"|\.(?:bash|zsh|sh|python|node_repl|psql|mysql|sqlite|rediscli|irb)_?history|\.lesshst|\.viminfo"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)[\w.-]*)(?:/|$)",
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)[\w.-]*|_runner_file_commands|git-credentials-[\w-]+\.config)(?:/|$)",
     re.IGNORECASE,
 )
 _SECRET_SYSTEM = re.compile(
@@ -43,8 +43,8 @@ _SECRET_SYSTEM = re.compile(
 # Outside the project only: inside it such files are the project's own.
 _SECRET_OUTSIDE = re.compile(
     r"(?:^|/)(?:\.env(?:\.[\w.-]+)?|\.envrc|\.npmrc|\.pypirc|\.yarnrc(?:\.yml)?|\.claude|\.codex|\.gitconfig"
-    r"|\.gem/credentials|\.cargo/credentials(?:\.toml)?|\.m2/settings\.xml|\.composer/auth\.json|credentials"
-    r"|credentials\.json|secrets?\.(?:ya?ml|json|toml|txt)|[^/]+\.(?:pem|key|p12|pfx|jks|kdbx|keytab))(?:/|$)",
+    r"|\.gem/credentials|\.cargo/credentials(?:\.toml)?|\.m2/settings\.xml|\.composer/auth\.json|\.?credentials"
+    r"|\.credentials_(?:rsaparams|migrated)|credentials\.json|secrets?\.(?:ya?ml|json|toml|txt)|[^/]+\.(?:pem|key|p12|pfx|jks|kdbx|keytab))(?:/|$)",
     re.IGNORECASE,
 )
 _PRIVATE_PLACE = re.compile(
@@ -58,7 +58,7 @@ _SECRET_NAMES = (
     ".my.cnf", ".npmrc", ".pypirc", ".local/share/keyrings", ".local/state/runner", ".mozilla",
     ".claude/.credentials.json", ".cargo/credentials.toml",
     ".password-store", ".vault-token", ".claude.json", ".bash_history", ".zsh_history",
-    "id_rsa", "id_ed25519", "id_ecdsa", "etc/shadow", "etc/gshadow", "etc/sudoers",
+    "_runner_file_commands", "id_rsa", "id_ed25519", "id_ecdsa", "etc/shadow", "etc/gshadow", "etc/sudoers",
     "proc/1/environ", "proc/self/environ",
 )  # fmt: skip
 _GLOB = re.compile(r"[*?\[]")

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from runner.agent.containment.binary import Bubblewrap
 from runner.agent.containment.caches import cache_variables
+from runner.agent.containment.ci import job_folder
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.repository import repository_mounts
 from runner.agent.containment.scratch import Scratch
 from runner.agent.containment.secrets import (
-    HIDDEN_VARIABLES,
+    hidden_variables,
     secret_paths,
     without_credentials,
 )
@@ -123,9 +124,30 @@ def _outside(around: Surroundings) -> Iterator[str]:
         yield from ("--ro-bind-try", f"/run/{name}", f"/run/{name}")
     for source, target in _temporary(around.scratch):
         yield from ("--bind", str(source), str(target))
-    for path in _made_visible(around):
+    visible = _made_visible(around)
+    job = covered_job_folder(around.project, around.home, around.environ)
+    if job is not None:  # over what holds it, and under what is needed of it
+        for path in visible:
+            if job.is_relative_to(path):
+                yield from _bind("--ro-bind", path)
+        visible = [path for path in visible if not job.is_relative_to(path)]
+        yield from ("--tmpfs", str(job))
+    for path in visible:
         yield from _bind("--ro-bind", path)
     yield from _hidden(around)
+
+
+def covered_job_folder(project: Path, home: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the folder of a GitHub job that the box hides.
+
+    None where there is none, or where it holds what can't be missed: it is the scratch folder
+    for everybody, the home folder, or a part of the project.
+    """
+    folder = job_folder(environ)
+    if folder is None or folder == home or folder.is_relative_to(project):
+        return None
+    shared = (Path("/tmp").resolve(), Path("/var/tmp").resolve())  # noqa: S108
+    return None if any(path.is_relative_to(folder) for path in shared) else folder
 
 
 def _temporary(scratch: Scratch) -> Iterator[tuple[Path, Path]]:
@@ -138,6 +160,8 @@ def _temporary(scratch: Scratch) -> Iterator[tuple[Path, Path]]:
 def _made_visible(around: Surroundings) -> list[Path]:
     """Return what must be seen although it lies in a folder that was just covered."""
     covered = [Path("/run"), *(target for _, target in _temporary(around.scratch))]
+    job = covered_job_folder(around.project, around.home, around.environ)
+    covered += [] if job is None else [job]
     named = [Path(p) for v in _PATH_LISTS for p in around.environ.get(v, "").split(os.pathsep) if p]
     named += [Path(around.environ[v]) for v in _PATHS if around.environ.get(v)]
     found = {path.resolve() for path in (*around.needed, around.home, *named) if path.is_absolute()}
@@ -210,10 +234,15 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
         variables["PATH"] = os.pathsep.join(folders)
         around.scratch.ignore.write_text(_ignored_by_git(around), encoding="utf-8")
         yield from _bind("--ro-bind", around.scratch.ignore)
-    for name in HIDDEN_VARIABLES:
+    if "RUNNER_TEMP" in around.environ:
+        variables["RUNNER_TEMP"] = variables["TMPDIR"]
+    for name in hidden_variables(around.environ):
         yield from ("--unsetenv", name)
     for name, value in variables.items():
         yield from ("--setenv", name, value)
+    covered = covered_job_folder(around.project, around.home, around.environ)
+    if covered is not None:  # not before: what is mounted below it needs places made in it
+        yield from ("--remount-ro", str(covered))
     yield from ("--chdir", str(around.project), "--")
 
 

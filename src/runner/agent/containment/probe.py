@@ -12,6 +12,7 @@ from pathlib import Path
 from runner.agent.containment.binary import MINIMUM, Bubblewrap, candidates
 from runner.agent.containment.box import Surroundings, box_command
 from runner.agent.containment.caches import link_cargo_settings
+from runner.agent.containment.ci import job_folder
 from runner.agent.containment.repository import undo_redirection, unprotected
 from runner.agent.containment.scratch import Scratch, claude_config, project_state, scratch
 from runner.agent.containment.status import (
@@ -22,7 +23,10 @@ from runner.agent.containment.status import (
     SdkContainment,
     new_state,
 )
+from runner.agent.containment.tokens import HINT as TOKEN_HINT
+from runner.agent.containment.tokens import configuration_with_token
 from runner.agent.containment.trial import OverlayTrial, finish, start
+from runner.config.postures import is_attended
 from runner.errors import PrerequisiteError
 from runner.wording import reason
 
@@ -96,7 +100,7 @@ def contained(
     """
     if not request.wanted:
         off = Layer("sandbox", active=False, detail="switched off")
-        yield Containment("off", (off,), (_OFF,))
+        yield Containment("off", (off,), (_OFF, *_ci_cautions(request)))
     elif request.platform == "darwin":
         yield _with_sdk(request)
     else:
@@ -112,6 +116,7 @@ def _with_sdk(request: Request) -> Containment:
     return SdkContainment(
         f"Claude Code's own ({detail})",
         (layer,),
+        tuple(_ci_cautions(request)),
         project=request.project,
         home=_home(request.environ),
         environ=dict(request.environ),
@@ -160,7 +165,7 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
             Layer("read-only overlay", active=overlay is None, detail=overlay or "works"),
             Layer("sdk sandbox", active=not request.network, detail=_network(request)),
         ),
-        cautions=tuple(_cautions(request.project)),
+        cautions=(*_cautions(request.project), *_ci_cautions(request)),
         around=found,
         state=state,
         account_file=account_file,
@@ -232,6 +237,22 @@ def _cautions(project: Path) -> Iterator[Caution]:
         yield Caution(
             f"{path} is a symbolic link, and is not protected from the agent.",
             "Look at what it leads to before you run git here.",
+        )
+
+
+def _ci_cautions(request: Request) -> Iterator[Caution]:
+    """Yield what in a CI job lets an agent reach later steps; a person's own token is theirs."""
+    if is_attended(request.environ, terminal=True):
+        return
+    holder = configuration_with_token(request.project)
+    if holder is not None:
+        yield Caution(f"{holder} holds a token that agents can read.", TOKEN_HINT)
+    folder = job_folder(request.environ)
+    if folder is not None and folder.is_relative_to(request.project):
+        yield Caution(
+            f"RUNNER_TEMP ({folder}) lies in the project: agents can write the files by which a "
+            "job sets variables for its later steps.",
+            "Let the project be a folder beside it.",
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.agent.containment.secrets import HIDDEN_VARIABLES, secret_paths
+from runner.agent.containment.secrets import hidden_variables, secret_paths
 
 _STRICT = {
     "enabled": True,
@@ -48,6 +48,6 @@ def sdk_sandbox(
             "denyRead": sorted({str(path) for path in secret_paths(home, environ)}),
         },
         "credentials": {
-            "envVars": [{"name": name, "mode": "deny"} for name in HIDDEN_VARIABLES],
+            "envVars": [{"name": name, "mode": "deny"} for name in hidden_variables(environ)],
         },
     }

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from runner.agent.containment.ci import CI_VARIABLES, ci_secrets, ci_variables
 from runner.autonomy.store.layout import user_state_directory
 
 _IN_HOME = (
@@ -30,10 +31,9 @@ _NEEDED_WITH = {
 HIDDEN_VARIABLES = (
     "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS",
     "XDG_RUNTIME_DIR", "XAUTHORITY", "DOCKER_HOST", "DOCKER_AUTH_CONFIG", "CONTAINER_HOST",
-    "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITLAB_TOKEN", "CI_JOB_TOKEN",
-    "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL",
     "NPM_TOKEN", "NODE_AUTH_TOKEN", "TWINE_PASSWORD", "UV_PUBLISH_TOKEN", "UV_PUBLISH_PASSWORD",
     "PYPI_TOKEN", "POETRY_PYPI_TOKEN_PYPI", "CARGO_REGISTRY_TOKEN", "VAULT_TOKEN",
+    *CI_VARIABLES,
 )  # fmt: skip
 """Taken out of the agent's environment: sockets of agents, and tokens that publish."""
 
@@ -44,6 +44,11 @@ _AGENTS_CLOUD = {
     "CLAUDE_CODE_USE_FOUNDRY": ("AZURE_",),
 }
 _BEARER = "AWS_BEARER_TOKEN_BEDROCK"
+
+
+def hidden_variables(environ: Mapping[str, str]) -> list[str]:
+    """Return the names of all variables that a sandbox takes out of this environment."""
+    return list(dict.fromkeys((*HIDDEN_VARIABLES, *ci_variables(environ))))
 
 
 def without_credentials(environ: Mapping[str, str]) -> dict[str, str]:
@@ -63,7 +68,7 @@ def without_credentials(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def secret_paths(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the credential files and folders in `home` that exist, links resolved.
+    """Yield the credential files and folders that exist, in `home` and of CI, links resolved.
 
     What Claude Code itself signs in with (Bedrock, Vertex, Foundry) is left out. Among them is
     our own folder with the secret that seals sessions: whoever reads it can forge a gate.
@@ -81,7 +86,7 @@ def secret_paths(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         dotenv = sorted(home.glob(".env*"))
     except OSError:
         dotenv = []
-    for path in dotenv:
+    for path in (*dotenv, *ci_secrets(environ)):
         yield from _existing(path)
 
 
