@@ -66,7 +66,7 @@ _THEME = """\
 [project.theme]
 language = "en"
 font = false            # none is fetched from anybody's server
-features = ["navigation.indexes", "navigation.footer", "navigation.top", "content.code.copy"]
+features = ["navigation.indexes", "navigation.footer", "navigation.top"]
 
 [[project.theme.palette]]
 media = "(prefers-color-scheme: light)"

@@ -31,4 +31,3 @@ def test_every_decision_is_in_the_index_once() -> None:
 def test_every_page_is_in_the_navigation_once() -> None:
     pages = NAVIGATION["pages"]()
     assert sorted(leaves(NAVIGATION["navigation"](pages))) == pages
-
