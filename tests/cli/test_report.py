@@ -87,6 +87,8 @@ def full(text: str) -> Report:
                                  receipt_path=text, receipt_hash=text),
                 ),
                 reviews=(Review(NOW, text, text, False, text, (finding,), text, text),),
+                took=took,
+                models=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
             ),
         ),
         deliverables=(
@@ -96,6 +98,7 @@ def full(text: str) -> Report:
         sessions=(session, replace(session, number=2, ended_at=None, outcome=None)),
         runs=(Run(NOW, text, text, text, text, text, 1, 60.0, 0.5),),
         models=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
+        models_outside=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
         work=(Work(text, took),),
         denials=(Denial(NOW, 1, text, text, text),),
         events=(Event(NOW, text, text, text),),
@@ -216,6 +219,19 @@ def test_lines_fit_into_eighty_columns() -> None:
     # A command is told whole, so that it can be pasted.
     lines = list(report_lines(replace(report, needs=(replace(report.needs[0], command=""),))))
     assert [line for line in lines if cell_len(line) > 80] == []
+
+
+def test_of_very_many_deliverables_those_come_first_that_have_not_passed() -> None:
+    many = tuple(Deliverable(f"D-{n}", "x", "passed", "p") for n in range(99))
+    items = (*many, Deliverable("D-99", "x", "blocked", "p"))
+    lines = list(report_lines(replace(full("x"), deliverables=items, deliverables_total=5000)))
+    first = lines.index("Deliverables") + 1
+    assert lines[first].startswith("  [BLOCKED] D-99")
+    assert "  and 4940 deliverables more" in lines
+
+
+def test_a_phase_says_how_many_tokens_it_took() -> None:
+    assert "    2 sessions, 1m 30s, $1.50, 100 tokens" in list(report_lines(full("x")))
 
 
 @given(HOSTILE)

@@ -18,12 +18,13 @@ from runner.loop.ledger import STEP, Ledger, was_rolled_back
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import Spend, SpendBook
 from runner.reporting.evidence import Receipts, Reviews
-from runner.reporting.facts import Event, ModelUse, Report, Session, Took, Work
+from runner.reporting.facts import Event, Report, Session, Took, Work
 from runner.reporting.history import History, HistoryReader
 from runner.reporting.journal import JournalReader, PageOf, Told, entries_of
 from runner.reporting.outcome import needs_of, outcome_of, problems_of_view
 from runner.reporting.phases import Assembler, took
 from runner.reporting.words import Words, count, moment, name, table
+from runner.wording import plural
 
 SESSIONS = 1_500
 _OTHERS, _MODELS = 20, 50
@@ -118,7 +119,7 @@ class _Gathering:
             tools_total=sum(session.tools for session in history.sessions),
             needs=tuple(needs),
             work=tuple(_work(costs.efforts)),
-            models=tuple(words.first(_by_cost(history.models), _MODELS, "models")),
+            models=tuple(words.first(history.models_of(history.uses), _MODELS, "models")),
         )
         return self._completed(report, file, history, told, costs)
 
@@ -131,17 +132,22 @@ class _Gathering:
             self._sources.view,
             told,
             costs.efforts,
+            history.models_of,
             Receipts.of(self._project, words, _commands(file)),
             Reviews(self._project, self._sources.reviews, words),
             words,
         )
         words.omit("older refused tool calls", report.denied_total - len(history.denials))
         phases, deliverables = assembler.phases(), assembler.deliverables()
-        self._check_receipts(assembler.receipts.accepted)
+        self._check_receipts(assembler.receipts)
         report = replace(
             report,
             phases=tuple(phases),
             deliverables=tuple(deliverables),
+            deliverables_total=len(file.deliverables) if file is not None else 0,
+            models_outside=tuple(
+                history.models_of(set(history.uses) - {phase.id for phase in phases})[:_MODELS]
+            ),
             sessions=tuple(words.newest(history.sessions, SESSIONS, "older agent sessions")),
             runs=tuple(history.runs),
             denials=tuple(history.denials),
@@ -229,10 +235,13 @@ class _Gathering:
             self._problems.append(self._words.text(error.message, 1_000))
             return None
 
-    def _check_receipts(self, accepted: Mapping[str, str]) -> None:
+    def _check_receipts(self, receipts: Receipts) -> None:
+        for step_id, lost in receipts.damaged.items():
+            runs = plural(lost, "verification")
+            self._problems.append(f"What {runs} of {step_id} gave can't be read.")
         for phase_id, gate in table(self._sources.view.get("phase_gates")).items():
             wanted = name(table(gate).get("receipt_hash"))
-            if wanted and wanted not in accepted:
+            if wanted and wanted not in receipts.accepted:
                 told = self._words.text(phase_id, 200)
                 self._problems.append(
                     f"The verification receipt of {told} is missing or was changed."
@@ -296,10 +305,6 @@ def _work(efforts: Efforts) -> Iterator[Work]:
             effort for purpose, effort in efforts.items() if purpose.instruction == instruction
         )
         yield Work(instruction[:200], took(total(of_it)))
-
-
-def _by_cost(models: Mapping[str, ModelUse]) -> list[ModelUse]:
-    return sorted(models.values(), key=lambda use: (-use.cost_usd, -use.tokens, use.model))
 
 
 def _commands(file: StatusFile | None) -> Iterator[str]:
