@@ -301,7 +301,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The autonomous session."""
+    """The autonomous session; `id` is empty where none has begun."""
 
     id: str
     status: str

@@ -21,7 +21,7 @@ from runner.reporting.evidence import Receipts, Reviews
 from runner.reporting.facts import Event, Report, Session, Took, Work
 from runner.reporting.history import History, HistoryReader
 from runner.reporting.journal import JournalReader, PageOf, Told, entries_of
-from runner.reporting.outcome import needs_of, outcome_of, problems_of_view
+from runner.reporting.outcome import NO_SESSION, needs_of, outcome_of, problems_of_view
 from runner.reporting.phases import Assembler, took
 from runner.reporting.words import Words, count, moment, name, table
 from runner.wording import plural
@@ -78,6 +78,7 @@ class _Gathering:
         self._project = sources.project_dir
         self._words = Words(sources.redact)
         self._problems: list[str] = []
+        self._begun = sources.view.get("status") != NO_SESSION
 
     def report(self) -> Report:
         view, words = self._sources.view, self._words
@@ -165,7 +166,7 @@ class _Gathering:
         except RunnerError as error:
             self._problems.append(self._words.text(error.message, 1_000))
             return None
-        if file is None:
+        if file is None and self._begun:
             self._problems.append(f"{status_path(self._project)} is missing.")
         return file
 
@@ -190,14 +191,14 @@ class _Gathering:
         except OSError as error:
             self._problems.append(f"The session's journal can't be read: {_reason(error)}.")
             return reader.told
-        if not told.entries:
+        if not told.entries and self._begun:
             self._problems.append("The session's journal is missing or empty.")
         return told
 
     def _session(self, view: Mapping[str, Any]) -> Session:
         lifecycle = table(view.get("lifecycle"))
         return Session(
-            id=name(view.get("session_id")) or "?",
+            id=name(view.get("session_id")) or ("?" if self._begun else ""),
             status=name(view.get("effective_status")) or name(view.get("status")) or "?",
             created_at=moment(view.get("created_at")),
             updated_at=moment(view.get("updated_at")),

@@ -27,6 +27,8 @@ _REASONS: Mapping[str, str] = {
 }
 _OVER = ("completed", "ended")
 _NOT_TRUSTED = "state_corrupt"
+NO_SESSION = "none"
+"""The status in a view where no autonomous session has begun: agents plan, or planned and failed."""
 
 
 def outcome_of(
@@ -63,6 +65,8 @@ def outcome_of(
     if reason == _NOT_TRUSTED:
         told = f"The last run said: {said}" if said else ""
         return Outcome("attention", f"The session can't be judged here: {why}", told)
+    if status == NO_SESSION:
+        return Outcome("stopped", "Stopped before the first step", said)
     if status == "failed":
         return Outcome("failed", f"Failed: {why or 'nobody knows why'}", said)
     if status == "paused" and reason != "phase_complete":
@@ -97,7 +101,7 @@ def needs_of(
         return
     if spec_edited:
         yield Need("SPEC.md has changed since the plan: take the changes over.", sync_command)
-    status = view.get("effective_status")
+    status = view.get("effective_status") or view.get("status")
     at_phase = status == "paused" and view.get("pause_reason") == "phase_complete"
     # What a run does by itself is said once, below, and not with the control plane's commands.
     by_run = looped and (at_phase or status in _OVER)
@@ -116,7 +120,7 @@ def needs_of(
             ),
             run_command,
         )
-    if status == "running" or at_phase:
+    if status in ("running", NO_SESSION) or at_phase:
         yield Need("Go on where the work stopped.", run_command)
     elif status == "ended" or (status == "completed" and not _is_done(file)):
         yield Need("Start a new session for what is left.", run_command)

@@ -49,7 +49,7 @@ def _head(report: Report) -> Iterator[str]:
     yield from labelled(
         (
             ("Spec", report.spec_id),
-            ("Session", f"{report.session.id} ({report.session.status})"),
+            ("Session", _session(report)),
             ("Project", report.project_dir),
             ("Began", formats.clock(began)),
             ("Last change", formats.clock(ended) + (f", after {lasted}" if lasted else "")),
@@ -60,6 +60,10 @@ def _head(report: Report) -> Iterator[str]:
         ),
         WIDTH,
     )
+
+
+def _session(report: Report) -> str:
+    return f"{report.session.id} ({report.session.status})" if report.session.id else "none yet"
 
 
 def _counts(counts: Counts) -> str:
