@@ -126,14 +126,15 @@ def _configuration() -> list[str]:
 
 def _options() -> Iterator[str]:
     yield from ("", "## Options")
-    head = ("option", "environment", "runner.toml", "default", "meaning")
+    head = ("option and variable", "meaning", "default", "runner.toml")
     yield from _table(head, [_option(option) for option in ALL_OPTIONS])
 
 
 def _option(option: Option[Any]) -> tuple[str, ...]:
     default = option.default_shown or ("off" if option.is_flag else str(option.default))
     key = _code(option.key) if option.in_file else "not there"
-    return (_code(f"--{option.name}"), _code(option.variable), key, default, option.help)
+    names = f"{_code(f'--{option.name}')}<br>{_code(option.variable)}"
+    return (names, option.help, default, key)
 
 
 def _tables() -> Iterator[str]:
@@ -159,15 +160,14 @@ def _flags() -> Iterator[str]:
     yield from ("", f"## Feature flags: `[{FLAGS_TABLE}]`")
     rows = [
         (
-            _code(flag.name),
-            _code(flag.variable),
+            f"{_code(flag.name)}<br>{_code(flag.variable)}",
             "on" if flag.default else "off",
             ", ".join(map(_code, flag.needs)),
             flag.description,
         )
         for flag in FEATURE_FLAGS.values()
     ]
-    yield from _table(("flag", "environment", "default", "needs", "meaning"), rows)
+    yield from _table(("flag and variable", "default", "needs", "meaning"), rows)
 
 
 def _postures() -> Iterator[str]:
