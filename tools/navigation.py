@@ -1,7 +1,8 @@
 """Write the configuration of the documentation site: `python tools/navigation.py FILE`.
 
 The order of the pages stands here; a page that no section names goes to the end of «Explanation», so that
-a new page is never lost, and decisions are listed by their numbers.
+a new page is never lost. Decisions are in the groups of their index, `docs/decisions/README.md`; one that is not
+in it yet follows after the groups.
 """
 
 import json
@@ -31,11 +32,11 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Reference": (
         "reference/commands.md",
+        "configuration.md",
         "reference/configuration.md",
         "reference/error-codes.md",
-        "reference/events.md",
-        "configuration.md",
         "events.md",
+        "reference/events.md",
         "error-codes.md",
         "status-json.md",
         "contract-reference.md",
@@ -53,7 +54,31 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 """Pages that are not there (yet) are left out."""
 
 START = ("index.md", "tutorial.md")
+INDEX = "decisions/README.md"
+Entry = tuple[str, "str | list[Entry]"]
+"""A title, and its page or what is below it."""
+
 _HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
+_NUMBER = re.compile(r"^\d+[.:]? ")
+_GROUP = re.compile(r"^## (.+)$|^- \[\d{4}\]\(([^)]+)\)", re.MULTILINE)
+
+
+_THEME = """\
+[project.theme]
+language = "en"
+font = false            # none is fetched from anybody's server
+features = ["navigation.indexes", "navigation.footer", "navigation.top"]
+
+[[project.theme.palette]]
+media = "(prefers-color-scheme: light)"
+scheme = "default"
+toggle = { icon = "lucide/sun", name = "Switch to dark" }
+
+[[project.theme.palette]]
+media = "(prefers-color-scheme: dark)"
+scheme = "slate"
+toggle = { icon = "lucide/moon", name = "Switch to light" }
+""".splitlines()
 
 
 def pages() -> list[str]:
@@ -67,21 +92,46 @@ def title(page: str) -> str:
     return found[1].replace("`", "") if found else page
 
 
-def navigation(existing: Sequence[str]) -> list[tuple[str, str | list[tuple[str, str]]]]:
-    """Return (title, page) and (section, its pages) in the order of the site."""
+def groups() -> dict[str, list[str]]:
+    """Return the groups of the index of decisions, each with its pages."""
+    found: dict[str, list[str]] = {}
+    for group, page in _GROUP.findall((DOCS / INDEX).read_text(encoding="utf-8")):
+        if group:
+            found[group] = []
+        else:
+            found[list(found)[-1]].append(f"decisions/{page}")
+    return found
 
-    def entries(wanted: Iterable[str]) -> list[tuple[str, str]]:
+
+def navigation(existing: Sequence[str]) -> list[Entry]:
+    """Return (title, page) and (section, what is in it) in the order of the site."""
+
+    def entries(wanted: Iterable[str]) -> list[Entry]:
         return [(title(page), page) for page in wanted if page in existing]
 
     decisions = [page for page in existing if page.startswith("decisions/")]
     named = {*START, *decisions, *(page for part in SECTIONS.values() for page in part)}
     rest = [page for page in existing if page not in named]
-    sections: list[tuple[str, str | list[tuple[str, str]]]] = [*entries(START)]
+    sections: list[Entry] = entries(START)
     for name, part in SECTIONS.items():
         more = rest if name == "Explanation" else ()
         sections.append((name, entries((*part, *more))))
-    numbered = [(f"{Path(page).name[:4]} {name}", page) for name, page in entries(decisions)]
-    return [*sections, ("Decisions", numbered)]
+    return [*sections, ("Decisions", _decisions(decisions))]
+
+
+def _decisions(existing: Sequence[str]) -> list[Entry]:
+    by_group = groups()
+    listed = {INDEX, *(page for pages in by_group.values() for page in pages)}
+    new = [page for page in existing if page not in listed]
+    inside: list[Entry] = [
+        (group, [_numbered(page) for page in pages if page in existing])
+        for group, pages in by_group.items()
+    ]
+    return [("By subject", INDEX), *inside, *map(_numbered, new)]
+
+
+def _numbered(page: str) -> Entry:
+    return f"{Path(page).name[:4]} {_NUMBER.sub('', title(page))}", page
 
 
 def configuration(docs: str, site: str) -> str:
@@ -93,26 +143,19 @@ def configuration(docs: str, site: str) -> str:
         f"docs_dir = {json.dumps(docs)}",
         f"site_dir = {json.dumps(site)}",
         "use_directory_urls = false",
+        'extra_css = ["stylesheets/site.css"]',
         "nav = [",
     ]
     for name, inner in navigation(pages()):
         lines.append(f"  {{ {json.dumps(name, ensure_ascii=False)} = {_toml(inner)} }},")
-    lines += [
-        "]",
-        "",
-        "[project.theme]",
-        'language = "en"',
-        'features = ["navigation.indexes"]',
-        "",
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, "]", "", *_THEME, ""])
 
 
-def _toml(inner: str | list[tuple[str, str]]) -> str:
+def _toml(inner: str | list[Entry]) -> str:
     if isinstance(inner, str):
         return json.dumps(inner)
     parts = (
-        f"{{ {json.dumps(name, ensure_ascii=False)} = {json.dumps(page)} }}" for name, page in inner
+        f"{{ {json.dumps(name, ensure_ascii=False)} = {_toml(below)} }}" for name, below in inner
     )
     return f"[{', '.join(parts)}]"
 

@@ -22,6 +22,8 @@ from runner.cli.reporting.data import report_object
 from runner.cli.reporting.page import html_page
 from runner.cli.reporting.text import report_lines
 from runner.deliverables.model import Counts
+from runner.deliverables.workspace import status_path
+from runner.loop.history import history_path
 from runner.reporting.facts import (
     AgentSession,
     Command,
@@ -87,6 +89,8 @@ def full(text: str) -> Report:
                                  receipt_path=text, receipt_hash=text),
                 ),
                 reviews=(Review(NOW, text, text, False, text, (finding,), text, text),),
+                took=took,
+                models=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
             ),
         ),
         deliverables=(
@@ -96,6 +100,7 @@ def full(text: str) -> Report:
         sessions=(session, replace(session, number=2, ended_at=None, outcome=None)),
         runs=(Run(NOW, text, text, text, text, text, 1, 60.0, 0.5),),
         models=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
+        models_outside=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
         work=(Work(text, took),),
         denials=(Denial(NOW, 1, text, text, text),),
         events=(Event(NOW, text, text, text),),
@@ -218,6 +223,19 @@ def test_lines_fit_into_eighty_columns() -> None:
     assert [line for line in lines if cell_len(line) > 80] == []
 
 
+def test_of_very_many_deliverables_those_come_first_that_have_not_passed() -> None:
+    many = tuple(Deliverable(f"D-{n}", "x", "passed", "p") for n in range(99))
+    items = (*many, Deliverable("D-99", "x", "blocked", "p"))
+    lines = list(report_lines(replace(full("x"), deliverables=items, deliverables_total=5000)))
+    first = lines.index("Deliverables") + 1
+    assert lines[first].startswith("  [BLOCKED] D-99")
+    assert "  and 4940 deliverables more" in lines
+
+
+def test_a_phase_says_how_many_tokens_it_took() -> None:
+    assert "    2 sessions, 1m 30s, $1.50, 100 tokens" in list(report_lines(full("x")))
+
+
 @given(HOSTILE)
 def test_data_can_be_read_again(text: str) -> None:
     assert json.loads(json.dumps(report_object(full(text))))["type"] == "report"
@@ -231,6 +249,42 @@ def test_before_the_first_session_it_says_what_to_do(cli: Cli) -> None:
     assert code == 2
     assert "has no autonomous session yet" in err
     assert "`runner run` starts one" in err
+
+
+@pytest.fixture
+def planning(cli: Cli) -> Path:
+    """Return a project where an agent planned, and no more."""
+    history = history_path(cli.workspace)
+    history.parent.mkdir(parents=True, exist_ok=True)
+    line = {"event": "session_started", "at": NOW.isoformat(), "run": "r", "number": 1}
+    history.write_text(json.dumps({**line, "instruction": "initializer", "model": "opus"}) + "\n")
+    status_path(cli.workspace).unlink()
+    return cli.workspace
+
+
+@pytest.mark.usefixtures("planning")
+def test_before_the_first_session_planning_is_told(cli: Cli) -> None:
+    code, out, _ = ask(cli, "--json")
+    told = json.loads(out)
+    assert (code, [one["instruction"] for one in told["sessions"]]) == (0, ["initializer"])
+    assert told["outcome"]["headline"] == "Stopped before the first step"
+
+
+@pytest.mark.usefixtures("planning")
+def test_what_is_not_there_while_an_agent_plans_is_not_missing(cli: Cli) -> None:
+    assert json.loads(ask(cli, "--json")[1])["problems"] == []
+
+
+@pytest.mark.usefixtures("planning")
+def test_after_planning_the_command_that_goes_on_is_told(cli: Cli) -> None:
+    (need,) = json.loads(ask(cli, "--json")[1])["needs"]
+    assert need["command"].startswith("runner run")
+
+
+@pytest.mark.usefixtures("planning")
+def test_planning_has_a_page(cli: Cli, tmp_path: Path) -> None:
+    ask(cli, "--html", str(tmp_path / "page.html"))
+    assert "none yet" in (tmp_path / "page.html").read_text()
 
 
 def test_a_project_that_is_not_there_is_wrong_usage(cli: Cli, tmp_path: Path) -> None:

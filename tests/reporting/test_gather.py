@@ -66,6 +66,16 @@ def test_a_receipt_that_was_changed_is_told(tmp_path: Path) -> None:
     assert "The verification receipt of p1 is missing or was changed." in report.problems
 
 
+def test_what_a_verification_gave_and_can_not_be_read_is_told(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, commands={"p1": ["pytest -q"]}).finished()
+    (receipt,) = bench.report().phases[0].verifications
+    damaged = receipts_folder(bench.project) / receipt.step_id / "1" / "receipt.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text('{"issued_at"')
+    told = f"What 1 verification of {receipt.step_id} gave can't be read."
+    assert told in bench.report().problems
+
+
 def test_costs_are_those_of_the_account(bench: Bench) -> None:
     bench.session(result=paid(0.5))
     bench.session(instruction=Instruction.REVIEW, task=None, result=paid(0.25))
@@ -82,6 +92,18 @@ def test_tokens_are_told_by_model(bench: Bench) -> None:
     bench.client.start()
     (use,) = bench.report().models
     assert (use.model, use.sessions, use.input_tokens) == ("claude-sonnet-9", 2, 111)
+
+
+def test_tokens_are_told_by_phase_and_model(bench: Bench) -> None:
+    bench.session(instruction=Instruction.INITIALIZER, phase=None, task=None)
+    bench.session(phase="p1", result=paid(0.5, tokens=7))
+    bench.session(phase="p2", task="B-001", result=paid(0.5, tokens=11))
+    bench.session(phase="p2", task="B-001", result=paid(0.5, tokens=13))
+    bench.client.start()
+    report = bench.report()
+    told = [[(use.sessions, use.input_tokens) for use in p.models] for p in report.phases]
+    assert told == [[(1, 7)], [(2, 24)]]
+    assert [use.input_tokens for use in report.models_outside] == [100]
 
 
 def test_a_session_that_was_killed_has_no_end(bench: Bench) -> None:
@@ -188,9 +210,22 @@ def test_a_damaged_session_still_has_a_report(bench: Bench) -> None:
     bench.finished()
     bench.client.session_file().write_text("no json")
     report = bench.report()
-    assert (report.outcome.state, report.counts.passed) == ("failed", 2)
+    assert (report.outcome.state, report.counts.passed) == ("attention", 2)
     assert not any(phase.known for phase in report.phases)
     assert any("damaged" in problem for problem in report.problems)
+
+
+def test_a_copy_of_a_finished_project_is_not_told_as_failed(bench: Bench, tmp_path: Path) -> None:
+    bench.session()
+    bench.finished()
+    copy = Bench(tmp_path / "copy")
+    shutil.rmtree(copy.project)
+    shutil.copytree(bench.project, copy.project)
+    report = copy.report(bench.client.session_id)
+    assert (report.outcome.state, report.needs[0].text[:26]) == (
+        "attention",
+        "If this is no copy of the ",
+    )
 
 
 @pytest.mark.parametrize("rubbish", ["null", "[]", "7", '"x"', '{"at": 5}', '{"event": "x"}'])

@@ -16,6 +16,8 @@ BLOCKED_RUNTIME = 7
 TRY_LATER = 75  # EX_TEMPFAIL of sysexits.h
 
 _SIGNAL_BASE = 128
+INTERRUPTED = _SIGNAL_BASE + signal.SIGINT
+TERMINATED = _SIGNAL_BASE + signal.SIGTERM
 
 EXIT_CODES = MappingProxyType(
     {
@@ -32,7 +34,7 @@ EXIT_CODES = MappingProxyType(
         ExitReason.QUOTA_EXCEEDED: TRY_LATER,
         ExitReason.BUDGET_EXCEEDED: BUDGET,
         ExitReason.BLOCKED_RUNTIME: BLOCKED_RUNTIME,
-        ExitReason.INTERRUPTED: _SIGNAL_BASE + signal.SIGINT,
+        ExitReason.INTERRUPTED: INTERRUPTED,
     }
 )
 

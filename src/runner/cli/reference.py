@@ -13,9 +13,20 @@ from typing import Any
 
 import typer
 
-from runner.autonomy.codes import CODES
 from runner.cli.app import app
-from runner.cli.exit_codes import EXIT_CODES
+from runner.cli.exit_codes import (
+    BLOCKED_RUNTIME,
+    BUDGET,
+    EXIT_CODES,
+    FAILURE,
+    INTERRUPTED,
+    MAX_ITERATIONS,
+    PERSON_NEEDED,
+    SUCCESS,
+    TERMINATED,
+    TRY_LATER,
+    USAGE,
+)
 from runner.cli.presenter.event_schema import events_schema
 from runner.config.catalogue import ALL_OPTIONS
 from runner.config.feature_flags import FEATURE_FLAGS, FLAGS_TABLE
@@ -61,7 +72,7 @@ def _commands() -> list[str]:
     introduction = (
         "Every command with its arguments and options. `runner COMMAND --help` says the same; "
         "[configuration](configuration.md) tells where else an option can be set, and "
-        "[error codes](error-codes.md) what the exit codes mean."
+        "[exit codes](error-codes.md) what it ends with."
     )
     command: Any = typer.main.get_command(app)
     context = command.make_context("runner", [], resilient_parsing=True, terminal_width=_COLUMNS)
@@ -115,14 +126,15 @@ def _configuration() -> list[str]:
 
 def _options() -> Iterator[str]:
     yield from ("", "## Options")
-    head = ("option", "environment", "runner.toml", "default", "meaning")
+    head = ("option and variable", "meaning", "default", "runner.toml")
     yield from _table(head, [_option(option) for option in ALL_OPTIONS])
 
 
 def _option(option: Option[Any]) -> tuple[str, ...]:
     default = option.default_shown or ("off" if option.is_flag else str(option.default))
     key = _code(option.key) if option.in_file else "not there"
-    return (_code(f"--{option.name}"), _code(option.variable), key, default, option.help)
+    names = f"{_code(f'--{option.name}')}<br>{_code(option.variable)}"
+    return (names, option.help, default, key)
 
 
 def _tables() -> Iterator[str]:
@@ -148,15 +160,14 @@ def _flags() -> Iterator[str]:
     yield from ("", f"## Feature flags: `[{FLAGS_TABLE}]`")
     rows = [
         (
-            _code(flag.name),
-            _code(flag.variable),
+            f"{_code(flag.name)}<br>{_code(flag.variable)}",
             "on" if flag.default else "off",
             ", ".join(map(_code, flag.needs)),
             flag.description,
         )
         for flag in FEATURE_FLAGS.values()
     ]
-    yield from _table(("flag", "environment", "default", "needs", "meaning"), rows)
+    yield from _table(("flag and variable", "default", "needs", "meaning"), rows)
 
 
 def _postures() -> Iterator[str]:
@@ -170,27 +181,41 @@ def _postures() -> Iterator[str]:
     )
 
 
-# --- codes
+# --- exit codes
+
+
+_MEANINGS = {
+    SUCCESS: "everything achievable has passed; with `--one-phase`, a phase is complete",
+    FAILURE: "the run failed: a refused key, too many failed sessions, an unexpected error",
+    USAGE: "wrong usage, configuration or prerequisite; nothing was started",
+    PERSON_NEEDED: "a person is needed; the output names the command",
+    MAX_ITERATIONS: "`--max-iterations` is reached; the same command goes on",
+    BUDGET: "`--max-cost` or `[budget] total` is reached",
+    BLOCKED_RUNTIME: "SPEC.md or the plan was edited by somebody else (`runner sync` takes that "
+    "over), or the project changed during a read-only session",
+    TRY_LATER: "a usage limit was hit; the output says when it resets",
+    INTERRUPTED: "Ctrl-C (SIGINT); the same command goes on",
+    TERMINATED: "SIGTERM; the same command goes on",
+}
 
 
 def _error_codes() -> list[str]:
     introduction = (
-        "What stands in `data.error_code` when the control plane refuses, and what the program "
-        "exits with. Nothing is changed by a refused request."
+        "What `runner run` and `runner sync` exit with. Commands of the control plane exit with 0, "
+        "1 when they are refused, and 2 for wrong usage; [error codes](../error-codes.md) has the "
+        "reasons of a refusal."
     )
-    return _page("Error and exit codes", introduction, _refusals(), _exits())
-
-
-def _refusals() -> Iterator[str]:
-    yield from ("", "## Refusals of the control plane")
-    rows = [(_code(code), info.error_type, info.remediation) for code, info in CODES.items()]
-    yield from _table(("code", "kind", "what to do"), rows)
+    return _page("Exit codes", introduction, _exits())
 
 
 def _exits() -> Iterator[str]:
-    yield from ("", "## Exit codes by the reason a run ended")
-    rows = [(_code(reason), str(int(code))) for reason, code in EXIT_CODES.items()]
-    yield from _table(("`exit_reason`", "exit code"), rows)
+    by_code: dict[int, list[str]] = {code: [] for code in _MEANINGS}
+    for reason, code in EXIT_CODES.items():
+        by_code[int(code)].append(_code(reason))
+    by_code[USAGE] = by_code[FAILURE][-1:]  # told as an error in JSON, see decision 6
+    by_code[TERMINATED] = by_code[INTERRUPTED]
+    rows = [(str(code), _MEANINGS[code], ", ".join(by_code[code])) for code in by_code]
+    yield from _table(("exit code", "when", "`exit_reason` in JSON"), rows)
 
 
 # --- events
@@ -199,11 +224,13 @@ def _exits() -> Iterator[str]:
 def _events() -> list[str]:
     introduction = (
         "What `--output-format stream-json` prints, one object per line. "
-        "[Events](../events.md) explains them; `docs/events.schema.json` is the same as a schema."
+        "[Events](../events.md) says when each comes; `docs/events.schema.json` is the same as a schema."
     )
     definitions = events_schema()["$defs"]
     return _page(
-        "Events", introduction, *(_event(name, shape) for name, shape in definitions.items())
+        "Fields of events",
+        introduction,
+        *(_event(name, shape) for name, shape in definitions.items()),
     )
 
 

@@ -84,18 +84,26 @@ def runs_of_step(
         most: how many runs are given.
         output_characters: how much of each output is given.
     """
-    if not _STEP_ID.fullmatch(step_id):
-        return ()
-    attempts = (receipts_folder(project_dir) / step_id).glob("*/receipt.json")
-    numbered = sorted((p for p in attempts if p.parent.name.isdecimal()), key=_attempt)
     found = []
-    for path in numbered[-most:]:
+    for path in _receipts_of_step(project_dir, step_id)[-most:]:
         receipt = _json(path)
         # Whatever is wrong inside is damage, too.
         with suppress(KeyError, TypeError, ValueError, AttributeError, OverflowError):
             if isinstance(receipt["issued_at"], str):
                 found.append(_kept(path, receipt, output_characters))
     return tuple(found)
+
+
+def runs_on_disk(project_dir: Path, step_id: str) -> int:
+    """Return how many runs of a step's commands left a receipt, damaged ones included."""
+    return len(_receipts_of_step(project_dir, step_id))
+
+
+def _receipts_of_step(project_dir: Path, step_id: str) -> list[Path]:
+    if not _STEP_ID.fullmatch(step_id):
+        return []
+    attempts = (receipts_folder(project_dir) / step_id).glob("*/receipt.json")
+    return sorted((p for p in attempts if p.parent.name.isdecimal()), key=_attempt)
 
 
 def accepted_receipts(project_dir: Path) -> dict[str, str]:

@@ -2,13 +2,19 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from runner.files import read_regular
 from runner.loop.quoting import printable
-from runner.loop.receipts import KeptRun, accepted_receipts, command_hash, runs_of_step
+from runner.loop.receipts import (
+    KeptRun,
+    accepted_receipts,
+    command_hash,
+    runs_of_step,
+    runs_on_disk,
+)
 from runner.reporting.facts import Command, Finding, Review, Verification
 from runner.reporting.words import Words, moment, name, rows, table
 
@@ -24,12 +30,14 @@ class Receipts:
     Attributes:
         accepted: the paths of accepted receipts by their hash.
         commands: the commands that the spec knows, by their hash.
+        damaged: how many receipts can't be read, by the step whose commands were run.
     """
 
     project_dir: Path
     words: Words
     accepted: Mapping[str, str]
     commands: Mapping[str, str]
+    damaged: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, project_dir: Path, words: Words, commands: Iterable[str]) -> "Receipts":
@@ -45,6 +53,8 @@ class Receipts:
         kept = runs_of_step(
             self.project_dir, step_id, most=_ATTEMPTS, output_characters=_OUTPUT * 2
         )
+        if lost := min(runs_on_disk(self.project_dir, step_id), _ATTEMPTS) - len(kept):
+            self.damaged[step_id] = lost
         path = self.accepted.get(receipt_hash, "")
         if not kept:
             return [self._handed_in(step_id, path, receipt_hash)] if path else []

@@ -43,6 +43,17 @@ class ModelUse:
         cached = self.cache_read_tokens + self.cache_write_tokens
         return self.input_tokens + self.output_tokens + cached
 
+    def __add__(self, other: "ModelUse") -> "ModelUse":
+        return ModelUse(
+            self.model,
+            self.sessions + other.sessions,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.cost_usd + other.cost_usd,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -234,6 +245,7 @@ class Phase:
         known: whether the session tells how it stands; where not, nobody knows of its gate.
         gate: pending, passed, failed or waived; None where none is required.
         steps: the newest, oldest first; `steps_total` counts them all.
+        models: what was taken of each model, the dearest first.
     """
 
     id: str
@@ -257,6 +269,7 @@ class Phase:
     verifications: tuple[Verification, ...] = ()
     reviews: tuple[Review, ...] = ()
     took: Took = Took()
+    models: tuple[ModelUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +301,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The autonomous session."""
+    """The autonomous session; `id` is empty where none has begun."""
 
     id: str
     status: str
@@ -310,6 +323,8 @@ class Report:
         began_at: when the first agent session or the autonomous session began.
         took: of all agent sessions that the report is about.
         took_over_all: of all runs of the spec, as the budget counts them.
+        deliverables_total: how many there are, those included that are left out.
+        models_outside: the models of sessions that worked in no phase, as planning does.
         recorded: whether every agent session is known one by one; where not, costs of phases and
             deliverables are over all runs, and models and tokens are told of a part.
         problems: what is damaged or missing.
@@ -335,9 +350,11 @@ class Report:
     needs: tuple[Need, ...] = ()
     phases: tuple[Phase, ...] = ()
     deliverables: tuple[Deliverable, ...] = ()
+    deliverables_total: int = 0
     sessions: tuple[AgentSession, ...] = ()
     runs: tuple[Run, ...] = ()
     models: tuple[ModelUse, ...] = ()
+    models_outside: tuple[ModelUse, ...] = ()
     work: tuple[Work, ...] = ()
     denials: tuple[Denial, ...] = ()
     events: tuple[Event, ...] = ()

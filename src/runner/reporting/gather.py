@@ -18,12 +18,13 @@ from runner.loop.ledger import STEP, Ledger, was_rolled_back
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import Spend, SpendBook
 from runner.reporting.evidence import Receipts, Reviews
-from runner.reporting.facts import Event, ModelUse, Report, Session, Took, Work
+from runner.reporting.facts import Event, Report, Session, Took, Work
 from runner.reporting.history import History, HistoryReader
 from runner.reporting.journal import JournalReader, PageOf, Told, entries_of
-from runner.reporting.outcome import needs_of, outcome_of, problems_of_view
+from runner.reporting.outcome import NO_SESSION, needs_of, outcome_of, problems_of_view
 from runner.reporting.phases import Assembler, took
 from runner.reporting.words import Words, count, moment, name, table
+from runner.wording import plural
 
 SESSIONS = 1_500
 _OTHERS, _MODELS = 20, 50
@@ -77,6 +78,7 @@ class _Gathering:
         self._project = sources.project_dir
         self._words = Words(sources.redact)
         self._problems: list[str] = []
+        self._begun = sources.view.get("status") != NO_SESSION
 
     def report(self) -> Report:
         view, words = self._sources.view, self._words
@@ -118,7 +120,7 @@ class _Gathering:
             tools_total=sum(session.tools for session in history.sessions),
             needs=tuple(needs),
             work=tuple(_work(costs.efforts)),
-            models=tuple(words.first(_by_cost(history.models), _MODELS, "models")),
+            models=tuple(words.first(history.models_of(history.uses), _MODELS, "models")),
         )
         return self._completed(report, file, history, told, costs)
 
@@ -131,17 +133,22 @@ class _Gathering:
             self._sources.view,
             told,
             costs.efforts,
+            history.models_of,
             Receipts.of(self._project, words, _commands(file)),
             Reviews(self._project, self._sources.reviews, words),
             words,
         )
         words.omit("older refused tool calls", report.denied_total - len(history.denials))
         phases, deliverables = assembler.phases(), assembler.deliverables()
-        self._check_receipts(assembler.receipts.accepted)
+        self._check_receipts(assembler.receipts)
         report = replace(
             report,
             phases=tuple(phases),
             deliverables=tuple(deliverables),
+            deliverables_total=len(file.deliverables) if file is not None else 0,
+            models_outside=tuple(
+                history.models_of(set(history.uses) - {phase.id for phase in phases})[:_MODELS]
+            ),
             sessions=tuple(words.newest(history.sessions, SESSIONS, "older agent sessions")),
             runs=tuple(history.runs),
             denials=tuple(history.denials),
@@ -159,7 +166,7 @@ class _Gathering:
         except RunnerError as error:
             self._problems.append(self._words.text(error.message, 1_000))
             return None
-        if file is None:
+        if file is None and self._begun:
             self._problems.append(f"{status_path(self._project)} is missing.")
         return file
 
@@ -184,14 +191,14 @@ class _Gathering:
         except OSError as error:
             self._problems.append(f"The session's journal can't be read: {_reason(error)}.")
             return reader.told
-        if not told.entries:
+        if not told.entries and self._begun:
             self._problems.append("The session's journal is missing or empty.")
         return told
 
     def _session(self, view: Mapping[str, Any]) -> Session:
         lifecycle = table(view.get("lifecycle"))
         return Session(
-            id=name(view.get("session_id")) or "?",
+            id=name(view.get("session_id")) or ("?" if self._begun else ""),
             status=name(view.get("effective_status")) or name(view.get("status")) or "?",
             created_at=moment(view.get("created_at")),
             updated_at=moment(view.get("updated_at")),
@@ -229,10 +236,13 @@ class _Gathering:
             self._problems.append(self._words.text(error.message, 1_000))
             return None
 
-    def _check_receipts(self, accepted: Mapping[str, str]) -> None:
+    def _check_receipts(self, receipts: Receipts) -> None:
+        for step_id, lost in receipts.damaged.items():
+            runs = plural(lost, "verification")
+            self._problems.append(f"What {runs} of {step_id} gave can't be read.")
         for phase_id, gate in table(self._sources.view.get("phase_gates")).items():
             wanted = name(table(gate).get("receipt_hash"))
-            if wanted and wanted not in accepted:
+            if wanted and wanted not in receipts.accepted:
                 told = self._words.text(phase_id, 200)
                 self._problems.append(
                     f"The verification receipt of {told} is missing or was changed."
@@ -296,10 +306,6 @@ def _work(efforts: Efforts) -> Iterator[Work]:
             effort for purpose, effort in efforts.items() if purpose.instruction == instruction
         )
         yield Work(instruction[:200], took(total(of_it)))
-
-
-def _by_cost(models: Mapping[str, ModelUse]) -> list[ModelUse]:
-    return sorted(models.values(), key=lambda use: (-use.cost_usd, -use.tokens, use.model))
 
 
 def _commands(file: StatusFile | None) -> Iterator[str]:

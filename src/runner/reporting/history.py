@@ -23,6 +23,7 @@ class History:
 
     Attributes:
         all_sessions: how many the history holds, of any time.
+        uses: what was taken of each model, by phase; None where it was for none.
         damaged: how many of its lines can't be read.
     """
 
@@ -30,7 +31,7 @@ class History:
     denials: list[Denial] = field(default_factory=list)
     runs: deque[Run] = field(default_factory=lambda: deque(maxlen=_RUNS))
     waits: deque[Event] = field(default_factory=lambda: deque(maxlen=_WAITS))
-    models: dict[str, ModelUse] = field(default_factory=dict)
+    uses: dict[str | None, dict[str, ModelUse]] = field(default_factory=dict)
     all_sessions: int = 0
     damaged: int = 0
 
@@ -38,6 +39,14 @@ class History:
     def took(self) -> Took:
         """What all of its sessions took."""
         return sum(map(took_by, self.sessions), Took())
+
+    def models_of(self, phases: Iterable[str | None]) -> list[ModelUse]:
+        """Return what was taken of each model in these phases together, the dearest first."""
+        found: dict[str, ModelUse] = {}
+        for phase_id in phases:
+            for use in self.uses.get(phase_id, {}).values():
+                found[use.model] = found.get(use.model, ModelUse(use.model)) + use
+        return sorted(found.values(), key=lambda use: (-use.cost_usd, -use.tokens, use.model))
 
 
 def took_by(session: AgentSession) -> Took:
@@ -123,7 +132,7 @@ class HistoryReader:
         session = self.history.sessions[position]
         used = [self._used(row) for row in rows(line.get("tokens"))[:20]]
         for use in used:
-            self._add(use)
+            self._add(session.phase_id, use)
         self.history.sessions[position] = replace(
             session,
             ended_at=at,
@@ -145,17 +154,9 @@ class HistoryReader:
         model = name(row.get("model")) or "?"
         return ModelUse(model, 1, **counts, cost_usd=amount(row.get("cost_usd")))
 
-    def _add(self, use: ModelUse) -> None:
-        known = self.history.models.get(use.model, ModelUse(use.model))
-        self.history.models[use.model] = ModelUse(
-            use.model,
-            known.sessions + 1,
-            known.input_tokens + use.input_tokens,
-            known.output_tokens + use.output_tokens,
-            known.cache_read_tokens + use.cache_read_tokens,
-            known.cache_write_tokens + use.cache_write_tokens,
-            known.cost_usd + use.cost_usd,
-        )
+    def _add(self, phase_id: str | None, use: ModelUse) -> None:
+        models = self.history.uses.setdefault(phase_id, {})
+        models[use.model] = models.get(use.model, ModelUse(use.model)) + use
 
     def _wait(self, line: Mapping[str, Any], at: datetime) -> Event:
         reason = self._words.text(line.get("reason"), _ERROR)

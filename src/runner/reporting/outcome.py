@@ -23,9 +23,12 @@ _REASONS: Mapping[str, str] = {
     "fidelity_cycle_limit": "the findings of reviews keep coming back",
     "spec_not_found": "the deliverables can't be found",
     "spec_structure_changed": "the deliverables were changed from outside",
-    "state_corrupt": "its file is damaged",
+    "state_corrupt": "its file is damaged, was changed, or is a copy from elsewhere",
     "migration_failed": "its file is of another version",
 }
+_NOT_TRUSTED = "state_corrupt"
+NO_SESSION = "none"
+"""The status in a view where no autonomous session has begun: agents plan, or planned and failed."""
 
 
 def outcome_of(
@@ -59,6 +62,11 @@ def outcome_of(
         return Outcome("passed", f"All achievable deliverables passed{left}", said)
     if driven:
         return Outcome("running", "A run is at work", why)
+    if reason == _NOT_TRUSTED:
+        told = f"The last run said: {said}" if said else ""
+        return Outcome("attention", f"The session can't be judged here: {why}", told)
+    if status == NO_SESSION:
+        return Outcome("stopped", "Stopped before the first step", said)
     if status == "failed":
         return Outcome("failed", f"Failed: {why or 'nobody knows why'}", said)
     if status == "paused" and reason != "phase_complete":
@@ -93,13 +101,15 @@ def needs_of(
         return
     if spec_edited:
         yield Need("SPEC.md has changed since the plan: take the changes over.", sync_command)
-    status = view.get("effective_status")
+    status = view.get("effective_status") or view.get("status")
     at_phase = status == "paused" and view.get("pause_reason") == "phase_complete"
     # What a run does by itself is said once, below, and not with the control plane's commands.
     by_run = looped and (at_phase or status in TERMINAL_STATUSES)
+    in_doubt = view.get("failure_reason") == _NOT_TRUSTED
     for row in rows(view.get("recommended_actions"))[: 0 if by_run else _MANY]:
         command = words.text(row.get("command"), 1_000)
-        yield Need(words.text(row.get("description"), 500), command)
+        said = words.text(row.get("description"), 500)
+        yield Need(f"If this is no copy of the project: {said}" if in_doubt else said, command)
     if file is not None and file.blocked:
         ids = ", ".join(item.id for item in file.blocked[:_MANY])
         yield Need(
@@ -110,7 +120,7 @@ def needs_of(
             ),
             run_command,
         )
-    if status == "running" or at_phase:
+    if status in ("running", NO_SESSION) or at_phase:
         yield Need("Go on where the work stopped.", run_command)
     elif status == "ended" or (status == "completed" and not _is_done(file)):
         yield Need("Start a new session for what is left.", run_command)

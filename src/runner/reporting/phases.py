@@ -1,6 +1,6 @@
 """Phases and deliverables of a report, put together from what is known of each."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,11 @@ from runner.deliverables import model
 from runner.deliverables.model import Status, StatusFile
 from runner.loop.effort import Effort, Efforts, of_deliverables, of_phase
 from runner.reporting.evidence import Receipts, Reviews
-from runner.reporting.facts import Deliverable, Phase, Took, Verification
+from runner.reporting.facts import Deliverable, ModelUse, Phase, Took, Verification
 from runner.reporting.journal import OfPhase, Told
 from runner.reporting.words import Words, amount, count, moment, name, rows, table
 
-_PHASES, _DELIVERABLES, _CRITERIA, _VERIFICATIONS = 200, 500, 40, 12
+_PHASES, _DELIVERABLES, _CRITERIA, _VERIFICATIONS, _MODELS = 200, 3_000, 40, 12, 20
 _TITLE, _TEXT, _COMMAND = 300, 600, 500
 
 
@@ -30,12 +30,14 @@ class Assembler:
         view: of the autonomous session.
         told: what its journal tells.
         efforts: what sessions took.
+        models_of: tells what was taken of each model in phases.
     """
 
     file: StatusFile | None
     view: Mapping[str, Any]
     told: Told
     efforts: Efforts
+    models_of: Callable[[Iterable[str | None]], list[ModelUse]]
     receipts: Receipts
     reviews: Reviews
     words: Words
@@ -94,6 +96,7 @@ class Assembler:
             verifications=tuple(self._verifications(entries)),
             reviews=tuple(reversed(self.reviews.complete(entries.reviews, gate))),
             took=took(of_phase(self.efforts, phase_id)),
+            models=tuple(self.models_of([phase_id])[:_MODELS]),
         )
 
     def _verifications(self, entries: OfPhase) -> list[Verification]:

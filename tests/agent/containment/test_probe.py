@@ -78,7 +78,7 @@ def test_it_says_what_is_active(box: Containment) -> None:
     assert [layer.name for layer in box.layers] == [
         "bubblewrap",
         "read-only overlay",
-        "sdk sandbox",
+        "network",
     ]
 
 

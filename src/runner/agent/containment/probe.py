@@ -112,7 +112,7 @@ def contained(
 
 def _with_sdk(request: Request) -> Containment:
     detail = "Bash contained by Seatbelt; network closed for it"
-    layer = Layer("sdk sandbox", active=True, detail=detail)
+    layer = Layer("Seatbelt", active=True, detail=detail)
     return SdkContainment(
         f"Claude Code's own ({detail})",
         (layer,),
@@ -163,7 +163,7 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
         layers=(
             Layer("bubblewrap", active=True, detail=program.label),
             Layer("read-only overlay", active=overlay is None, detail=overlay or "works"),
-            Layer("sdk sandbox", active=not request.network, detail=_network(request)),
+            Layer("network", active=not request.network, detail=_network_in_full(request)),
         ),
         cautions=(*_cautions(request.project), *_ci_cautions(request)),
         around=found,
@@ -190,6 +190,10 @@ def _surroundings(request: Request, folders: Scratch, program: Bubblewrap) -> Su
 
 def _network(request: Request) -> str:
     return "network open" if request.network else "network closed for commands"
+
+
+def _network_in_full(request: Request) -> str:
+    return "open; --sandbox-network closed closes it" if request.network else "closed for commands"
 
 
 def _require_socat(request: Request) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from runner import __version__
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.listing import Listing
+from runner.autonomy.store.journal import Page
 from runner.cli.control.plane import open_for_reading, sessions_readable
 from runner.cli.placing import place_to_name, placed_view
 from runner.cli.redact import Redactor
@@ -16,18 +17,21 @@ from runner.config.project import resolve_project
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.errors import PrerequisiteError, RunnerError, UsageError
+from runner.loop.history import history_lines
 from runner.reporting.gather import Sources
+from runner.reporting.outcome import NO_SESSION
 
 
 def sources_of(project: Path, session_id: str | None) -> Sources:
     """Return what a report of the session is made from.
 
     Args:
-        session_id: None for the live session of the spec, or else the one that changed last.
+        session_id: None for the live session of the spec, or else the one that changed last;
+            before the first, the report is about planning.
 
     Raises:
-        UsageError: there is no such session; PrerequisiteError when there is none at all, or no
-            such project.
+        UsageError: there is no such session; PrerequisiteError when there is none at all and no
+            agent was at work either, or no such project.
         StateError: the folder of sessions can't be read.
     """
     core = open_for_reading(resolve_project(project)).core
@@ -40,7 +44,7 @@ def sources_of(project: Path, session_id: str | None) -> Sources:
         project_dir=project,
         view=placed_view(view, place_to_name(project)),
         siblings=siblings,
-        page_of=store.journal(view["session_id"]).page,
+        page_of=store.journal(own).page if (own := view["session_id"]) else _no_page,
         reviews=store.layout.root / "reviews",
         run_command=_command("run", project),
         sync_command=_command("sync", project),
@@ -54,12 +58,26 @@ def _view(listing: Listing, project: Path, session_id: str | None) -> dict[str, 
     if session_id is not None:
         return _chosen(listing, session_id)
     view = _latest(listing, project)
+    if view is None and _was_worked_on(project):
+        spec_id = derive_spec_id(project)
+        return {"session_id": None, "spec_id": spec_id, "status": NO_SESSION, "progress": {}}
     if view is None:
         raise PrerequisiteError(
             f"There is nothing to report: {project} has no autonomous session yet.",
             hint="`runner run` starts one; `runner status` shows what is planned.",
         )
     return view
+
+
+def _was_worked_on(project: Path) -> bool:
+    try:
+        return any(line is not None for line in history_lines(project))
+    except OSError:
+        return False
+
+
+def _no_page(_limit: int, _end: int | None) -> Page:
+    return Page((), None)
 
 
 def _chosen(listing: Listing, session_id: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A report as lines of at most 80 columns that hold nothing a terminal would act on."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from runner.cli.columns import columns, fit, labelled, wrap
 from runner.cli.inert import inert
@@ -49,7 +49,7 @@ def _head(report: Report) -> Iterator[str]:
     yield from labelled(
         (
             ("Spec", report.spec_id),
-            ("Session", f"{report.session.id} ({report.session.status})"),
+            ("Session", _session(report)),
             ("Project", report.project_dir),
             ("Began", formats.clock(began)),
             ("Last change", formats.clock(ended) + (f", after {lasted}" if lasted else "")),
@@ -60,6 +60,10 @@ def _head(report: Report) -> Iterator[str]:
         ),
         WIDTH,
     )
+
+
+def _session(report: Report) -> str:
+    return f"{report.session.id} ({report.session.status})" if report.session.id else "none yet"
 
 
 def _counts(counts: Counts) -> str:
@@ -94,11 +98,19 @@ def _deliverables(report: Report) -> Iterator[str]:
     if not report.deliverables:
         return
     yield "Deliverables"
-    shown = report.deliverables[:_DELIVERABLES]
+    shown = _most_telling(report.deliverables)
     width = max(columns(fit(item.id, _MOST_ID)) for item in shown)
     for item in shown:
         yield from _deliverable(item, width)
-    yield from _more(len(report.deliverables) - len(shown), "deliverable")
+    yield from _more(report.deliverables_total - len(shown), "deliverable")
+
+
+def _most_telling(items: Sequence[Deliverable]) -> Sequence[Deliverable]:
+    """Return what fits: where it is too much, what has not passed goes before what has."""
+    if len(items) <= _DELIVERABLES:
+        return items
+    done = ("passed", "deprecated")
+    return sorted(items, key=lambda item: item.status in done)[:_DELIVERABLES]
 
 
 def _deliverable(item: Deliverable, width: int) -> Iterator[str]:
@@ -130,7 +142,7 @@ def _phase(phase: Phase) -> Iterator[str]:
         lasted = (
             "" if phase.seconds is None else f", closed after {formats.duration(phase.seconds)}"
         )
-        yield from wrap(_took(phase.took) + lasted, WIDTH, "    ")
+        yield from wrap(_took(phase.took) + _tokens(phase) + lasted, WIDTH, "    ")
     for step in phase.steps[-_STEPS:]:
         yield from _step(step)
     yield from _more(phase.steps_total - min(len(phase.steps), _STEPS), "earlier step", "    ")
@@ -138,6 +150,11 @@ def _phase(phase: Phase) -> Iterator[str]:
         yield from _verification(run)
     for review in phase.reviews[-1:]:
         yield from _review(review)
+
+
+def _tokens(phase: Phase) -> str:
+    told = sum(use.tokens for use in phase.models)
+    return f", {formats.tokens(told)} tokens" if told else ""
 
 
 def _gate(phase: Phase) -> str:
@@ -209,7 +226,7 @@ def _denials(report: Report) -> Iterator[str]:
 
 def _rest(report: Report) -> Iterator[str]:
     for run in report.runs[-1:]:
-        said = f"The last run ended {formats.clock(run.at)}: {run.message} ({run.exit_reason})."
+        said = f"The last run ended {formats.clock(run.at)} ({run.exit_reason}): {run.message}"
         yield from wrap(said, WIDTH)
     if report.cuts:
         yield from wrap(f"Left out: {'; '.join(report.cuts)}.", WIDTH)

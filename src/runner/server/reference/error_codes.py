@@ -45,7 +45,7 @@ MEANINGS: Mapping[ErrorCode, str] = {
 }  # fmt: skip
 
 _HEAD = """\
-# Error codes
+# Error codes of the control plane
 
 Made from the code by `python -m runner.server.reference`; don't edit it here.
 
