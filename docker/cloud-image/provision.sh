@@ -13,12 +13,7 @@ rm -rf /var/lib/apt/lists/*
 work=$(mktemp -d /var/tmp/runner.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 tar -C "$work" -xf /var/tmp/runner.tar
-python3 -m venv /opt/runner
-/opt/runner/bin/pip install --no-cache-dir --no-compile \
-  --constraint "$work/constraints.txt" "$work"
-/opt/runner/bin/pip uninstall --quiet --yes setuptools pip
-ln -sf /opt/runner/bin/runner /usr/local/bin/runner
-/usr/local/bin/runner --version
+"$work/docker/install.sh" "$work" "$work" --no-compile
 
 # Ubuntu lets only programs that a profile names make user namespaces, which the sandbox needs.
 if [ -e /etc/apparmor.d/abi/4.0 ]; then

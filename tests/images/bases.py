@@ -24,6 +24,8 @@ printf 'path-exclude /usr/share/%s/*\\n' doc man info locale groff linda lintian
 cd /usr/share && rm -rf doc/* man/* info/* locale/* groff/* /var/cache/apt/* /var/lib/apt/lists/*
 """
 _TOOLS = ("buildah", "podman", "runc", "debootstrap")
+# Without it debootstrap would take packages that nobody signed, over plain HTTP.
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 class Base(NamedTuple):
@@ -83,7 +85,8 @@ BASES = {
 
 def missing_tools() -> list[str]:
     """Return what has to be installed first (Debian packages of the same names)."""
-    return [tool for tool in _TOOLS if shutil.which(tool) is None]
+    tools = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    return tools if _KEYRING.exists() else [*tools, "debian-archive-keyring"]
 
 
 def run(*command: str) -> str:
@@ -121,6 +124,8 @@ def debian_tree() -> Path:
         fresh = Path(scratch) / "tree"
         run(
             "debootstrap",
+            f"--keyring={_KEYRING}",
+            "--force-check-gpg",
             "--variant=minbase",
             "--include=ca-certificates",
             "bookworm",

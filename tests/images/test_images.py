@@ -1,22 +1,15 @@
 """The container images, built and run for real: `make images-test` (needs root and Debian)."""
 
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
-from tests.images.bases import ensure_bases, missing_tools, run
+from tests.images.bases import run
+from tests.images.containers import ROOT, SANDBOX_OPTIONS, STATE, build, inside
 from tests.images.languages import LANGUAGES, script
 
-ROOT = Path(__file__).parents[2]
 TOOLS = ("git", "curl", "gpg", "ssh", "bwrap", "socat", "jq", "rg", "make", "tini")
-SANDBOX_OPTIONS = (
-    "--security-opt=seccomp=unconfined",
-    "--security-opt=apparmor=unconfined",
-    "--security-opt=unmask=ALL",  # podman's word for Docker's systempaths=unconfined
-)
 
 pytestmark = [
     pytest.mark.images,
@@ -25,31 +18,6 @@ pytestmark = [
         os.environ.get("RUNNER_IMAGES") != "1", reason="builds images: make images-test"
     ),
 ]
-
-
-@pytest.fixture(scope="session")
-def bases() -> None:
-    missing = missing_tools()
-    assert not missing, f"install first: apt-get install {' '.join(missing)}"
-    ensure_bases()
-
-
-def build(tag: str, *options: str, file: Path = ROOT / "docker/Dockerfile") -> str:
-    """Build an image; return its tag."""
-    run(
-        "buildah",
-        "build",
-        "--isolation=chroot",
-        "--pull=never",
-        "--network=host",
-        "--format=docker",
-        "--layers",
-        f"--tag={tag}",
-        f"--file={file}",
-        *options,
-        str(ROOT),
-    )
-    return tag
 
 
 def tell_size(request: pytest.FixtureRequest, name: str, tag: str) -> int:
@@ -85,46 +53,6 @@ def without_agent(request: pytest.FixtureRequest, bases: None) -> str:
     build(tag, "--target=base", "--build-arg=RUNNER_AGENT=path")
     tell_size(request, "base as published, without the agent", tag)
     return tag
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "workspace"
-    folder.mkdir()
-    os.chown(folder, 4242, 4242)
-    tmp_path.chmod(0o755)
-    return folder
-
-
-@pytest.fixture
-def volume() -> Iterator[str]:
-    name = f"runner-test-{os.getpid()}"
-    run("podman", "volume", "create", name)
-    yield name
-    run("podman", "volume", "rm", "--force", name)
-
-
-def inside(
-    image: str, workspace: Path, *command: str, options: tuple[str, ...] = ()
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [
-            "podman",
-            "run",
-            "--rm",
-            "--runtime=runc",
-            "--ulimit=nofile=1024:1024",
-            "--ulimit=nproc=4000:4000",
-            "--network=host",
-            f"--volume={workspace}:/workspace",
-            *options,
-            image,
-            *command,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_the_demo_passes_in_the_sandbox(image: str, workspace: Path) -> None:
@@ -170,7 +98,7 @@ def test_a_second_container_reads_the_state_that_the_first_one_sealed(
     compose = YAML(typ="safe").load(ROOT / "docker/compose.yml")
     service = compose["services"]["runner"]
     options = (
-        f"--volume={volume}:/home/runner/.local/state/runner",
+        f"--volume={volume}:{STATE}",
         *(f"--cap-drop={name}" for name in service["cap_drop"]),
         *(f"--cap-add={name}" for name in service["cap_add"]),
     )
