@@ -136,6 +136,14 @@ def test_no_secret_is_shown(form: tuple[str, ...], project: Project) -> None:
     assert "hush" not in out
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"), [("$MY_HOOK", "$MY_HOOK"), ("http://[::1/hush", "(hidden)")]
+)
+def test_a_webhook_without_a_host_is_shown(address: str, shown: str, project: Project) -> None:
+    project.write("runner.toml", f'[notify]\nwebhook = "{address}"\n')
+    assert project.object()["runner_toml"]["notify"]["webhook"] == shown
+
+
 def test_instruction_overrides_are_named(project: Project) -> None:
     project.write("coding.md", "Work slowly.")
     assert project.object()["instructions"] == [str(project.folder / ".runner" / "coding.md")]

@@ -1,8 +1,10 @@
 """`[notify]`: who is told how a run goes, and that nothing of it can fail the run."""
 
 import json
+import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from runner.cli import notify
+from runner.cli import notify, notify_targets
 from runner.cli.notify import Notifier
 from runner.config.runner_file import Notify
 from runner.deliverables.model import Counts
@@ -24,6 +26,8 @@ class Hook(HTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.statuses = list(statuses)
         self.got: list[tuple[str | None, dict[str, Any]]] = []
+        self.authorization: str | None = None
+        self.leads_to = "/elsewhere"
 
     @property
     def url(self) -> str:
@@ -36,8 +40,15 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.got.append((self.headers["X-Runner-Event"], json.loads(body)))
+        self.server.authorization = self.headers["Authorization"]
         statuses = self.server.statuses
         self.send_response(statuses.pop(0) if len(statuses) > 1 else statuses[0])
+        self.send_header("Location", self.server.leads_to)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.server.got.append(("GET", {}))
+        self.send_response(200)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
@@ -123,6 +134,44 @@ def test_what_can_not_be_delivered_is_a_warning_without_the_address(hook: Hook) 
     assert "secret-path" not in warning
 
 
+def read_to_the_end(reader: int) -> bytes:
+    """Return what is in a pipe, once nobody holds its other end any more."""
+    os.set_blocking(reader, True)
+    with os.fdopen(reader, "rb") as held:
+        return held.read()
+
+
+@pytest.mark.parametrize("hook", [(404, 200)], indirect=True)
+def test_an_address_that_does_not_exist_is_asked_once(hook: Hook) -> None:
+    (warning,) = tell(Notify(webhook=hook.url), ended())
+    assert (len(hook.got), "it answered 404" in warning) == (1, True)
+
+
+@pytest.mark.parametrize("hook", [(429, 200)], indirect=True)
+def test_who_asks_for_patience_is_asked_again(hook: Hook) -> None:
+    assert tell(Notify(webhook=hook.url), ended()) == []
+
+
+@pytest.mark.parametrize("hook", [(301,), (302,), (303,), (307,), (308,)], indirect=True)
+@pytest.mark.parametrize("leads_to", ["/elsewhere", "file:///etc/passwd", "ftp://127.0.0.1:9/x"])
+def test_a_redirect_is_not_followed(hook: Hook, leads_to: str) -> None:
+    hook.leads_to = leads_to
+    (warning,) = tell(Notify(webhook=hook.url), ended())
+    assert "a redirect, which is not followed" in warning
+    assert [event for event, _ in hook.got] == ["finished"]
+
+
+def test_a_user_and_password_in_the_address_are_a_header(hook: Hook) -> None:
+    assert tell(Notify(webhook=hook.url.replace("//", "//ada:p%40ss@")), ended()) == []
+    assert hook.authorization == "Basic YWRhOnBAc3M="
+
+
+def test_the_body_of_an_answer_is_not_read() -> None:
+    babbler = Babbler(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nand so on")
+    babbler.start()
+    assert tell(Notify(webhook=babbler.url), ended()) == []
+
+
 class Babbler(threading.Thread):
     """Answers a connection with what is no HTTP, or not at all."""
 
@@ -155,7 +204,8 @@ def test_an_answer_that_is_no_http_is_a_warning_without_the_address() -> None:
     "address",
     [
         "http://127.0.0.1:9/services/SECRET path",
-        "http://ada:SECRET@127.0.0.1",
+        "http://ada:SECRET@/x",
+        "http://127.0.0.1:0/SECRET",
         "http://[::1/SECRET",
     ],
 )
@@ -203,6 +253,74 @@ def test_a_command_gets_the_payload_and_the_event(tmp_path: Path) -> None:
 )
 def test_a_command_that_fails_is_a_warning(command: tuple[str, ...]) -> None:
     assert len(tell(Notify(command=command), ended())) == 1
+
+
+def test_a_command_that_is_not_there_is_tried_once(tmp_path: Path) -> None:
+    paused: list[float] = []
+    wishes = Notify(command=(str(tmp_path / "none"),))
+    with Notifier(wishes, lambda _: None, lambda _: None, sleep=paused.append) as notifier:
+        notifier(ended())
+    assert paused == []
+
+
+def test_a_command_need_not_read_its_input(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    large = Waiting(9.0, "x" * 1_000_000, resets_at=5.0)
+    assert tell(Notify(command=("sh", "-c", f"exec <&-; echo done > {out}")), large) == []
+    assert out.read_text() == "done\n"
+
+
+def test_a_command_that_takes_too_long_ends_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notify_targets, "SECONDS", 0.5)
+    monkeypatch.setattr(notify, "_PAUSES", ())
+    fifo = tmp_path / "held"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    (warning,) = tell(Notify(command=("sh", "-c", f"sleep 600 3> {fifo} & wait")), ended())
+    assert "longer than 0.5 s" in warning
+    assert read_to_the_end(reader) == b""
+
+
+def test_who_holds_the_pipes_of_a_command_does_not_hold_the_end(tmp_path: Path) -> None:
+    lives = tmp_path / "lives"
+    script = f"(until [ -e {lives}.enough ]; do sleep 0.05; done; echo it > {lives}) & exit 0"
+    assert tell(Notify(command=("sh", "-c", script)), ended()) == []
+    (tmp_path / "lives.enough").touch()
+    deadline = time.monotonic() + 60
+    while not lives.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert lives.exists()
+
+
+def test_a_command_that_the_end_does_not_wait_for_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notify, "LAST_SECONDS", 0.5)
+    fifo = tmp_path / "held"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    (warning,) = tell(Notify(command=("sh", "-c", f"exec 3> {fifo}; sleep 600")), ended())
+    assert "it took too long" in warning
+    assert read_to_the_end(reader) == b""
+
+
+def test_what_a_command_says_is_told_without_addresses_and_keys() -> None:
+    said = "curl: \033[2J https://ada:pw@hooks.example.com/T0/SECRET " + "sk-" + "a1" * 20
+    (warning,) = tell(Notify(command=("sh", "-c", f"printf '{said}' >&2; exit 6")), ended())
+    assert "exit code 6. curl: https://hooks.example.com/… [redacted]" in warning
+
+
+def test_a_flood_of_errors_is_told_by_its_last_line() -> None:
+    flood = "head -c 5000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo end >&2; exit 1"
+    (warning,) = tell(Notify(command=("sh", "-c", flood)), ended())
+    assert "exit code 1. end See" in warning
+
+
+def test_half_a_character_is_no_reason_to_fail(hook: Hook) -> None:
+    assert tell(Notify(webhook=hook.url), Waiting(9.0, "a\ud800b", resets_at=5.0)) == []
+    assert hook.got[0][1]["reason"] == "a?b"
 
 
 def test_the_address_can_come_from_the_environment(

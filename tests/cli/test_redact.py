@@ -62,7 +62,7 @@ def test_a_string_of_the_form_of_a_key_goes(key: str) -> None:
     [
         ("Authorization: Bearer abc.def", f"Authorization: Bearer {REDACTED}"),
         ('"authorization": "Basic YTpi"', f'"authorization": "Basic {REDACTED}"'),
-        ("https://ada:pass@example.com/x", f"https://{REDACTED}@example.com/x"),
+        ("https://ada:pass@example.com/x", f"https://ada:{REDACTED}@example.com/x"),
         ('password = "abcdef0123456789"', f'password = "{REDACTED}"'),
         ("API_KEY=abcdef0123456789xyz", f"API_KEY={REDACTED}"),
     ],

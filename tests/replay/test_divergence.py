@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from runner.marker import Instruction, PromptMarker
-from runner.replay.cleaner import Cleaner, Places
+from runner.replay.cleaner import Cleaner
+from runner.replay.places import Places
 from runner.replay.player import Player, find_place
 from runner.replay.script import parse_script
 from runner.replay.secrets import Scrubber

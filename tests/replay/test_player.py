@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.marker import Instruction, PromptMarker
-from runner.replay.cleaner import Places
+from runner.replay.places import Places
 from runner.replay.player import Player, find_place
 from runner.replay.script import Failure, parse_script
 from runner.replay.wire import Answer, Json

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from runner.errors import StateWriteError, UsageError
 from runner.marker import Instruction, PromptMarker
-from runner.replay.cleaner import Cleaner, Places
+from runner.replay.cleaner import Cleaner
+from runner.replay.places import Places
 from runner.replay.player import Place, find_place
 from runner.replay.recording.assemble import Said
 from runner.replay.recording.file import RecordingFile, check_target

@@ -85,8 +85,17 @@ def _notify(notify: Notify) -> Report:
     shown = redacted(_plain(asdict(notify)))
     if notify.webhook is not None:
         # The path of a webhook is its password.
-        shown["webhook"] = f"{urlsplit(notify.webhook).hostname}/{HIDDEN}"
+        shown["webhook"] = _webhook(notify.webhook)
     return shown
+
+
+def _webhook(address: str) -> str:
+    if address.startswith("$"):
+        return address  # the name of a variable
+    try:
+        return f"{urlsplit(address).hostname}/{HIDDEN}"
+    except ValueError:
+        return HIDDEN
 
 
 def _agent(project: Path) -> Report:

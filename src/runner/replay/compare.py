@@ -1,7 +1,10 @@
 """Say in a sentence where a text differs from the recorded one."""
 
 import re
+from collections.abc import Sequence
 from itertools import zip_longest
+
+from runner.replay.secrets import ANY_MASK
 
 # What Claude Code leaves in the middle of a long output. Where it cuts depends on the length of
 # the project's path.
@@ -17,10 +20,29 @@ def difference(recorded: str, now: str) -> str | None:
         return None
     pairs = zip_longest(recorded.split("\n"), now.split("\n"))
     for number, (old, new) in enumerate(pairs, start=1):
-        if old != new:
+        if old != new and not _but_for_secrets(old or "", new or ""):
             start = max(0, _common(old or "", new or "") - _BEFORE)
             return f"line {number}: recorded {_shown(old, start)}, now {_shown(new, start)}"
     return None
+
+
+def _but_for_secrets(old: str, new: str) -> bool:
+    """Whether two lines may be the same but for what is a secret on one of the machines only."""
+    return _fits(ANY_MASK.split(old), new) or _fits(ANY_MASK.split(new), old)
+
+
+def _fits(parts: Sequence[str], line: str) -> bool:
+    """Whether a line consists of the parts, in this order, with anything between each two."""
+    first, *middle, last = parts if len(parts) > 1 else (*parts, "")
+    if len(parts) == 1 or not (line.startswith(first) and line.endswith(last)):
+        return False
+    at, end = len(first), len(line) - len(last)
+    for part in middle:
+        found = line.find(part, at + 1, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at < end
 
 
 def _cut_alike(recorded: str, now: str) -> tuple[str, str]:

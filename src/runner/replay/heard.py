@@ -58,17 +58,20 @@ def unlike_recorded(
         index: which answer of the session it asks for, from 0.
     """
     if index == 0 and session.prompt is not None:
-        where = difference(session.prompt, cleaner.comparable(prompt_text(messages) or ""))
+        now = cleaner.comparable(prompt_text(messages) or "")
+        where = difference(cleaner.settled(session.prompt), now)
         if where is not None:
             yield f"The prompt is not the recorded one; {where}."
     turn = session.step(index)[1]
     if turn is not None and turn.results is not None:
         asked = session.step(index - 1)[1] if index else None
-        yield from _unlike_results(turn, asked, comparable_results(messages, cleaner))
+        recorded = list(map(cleaner.settled, turn.results))
+        yield from _unlike_results(recorded, asked, comparable_results(messages, cleaner))
 
 
-def _unlike_results(turn: Turn, asked: Turn | None, now: Sequence[str]) -> Iterator[str]:
-    recorded = turn.results or ()
+def _unlike_results(
+    recorded: Sequence[str], asked: Turn | None, now: Sequence[str]
+) -> Iterator[str]:
     if len(recorded) != len(now):
         yield f"The recording has {len(recorded)} tool results here, and now there are {len(now)}."
         return

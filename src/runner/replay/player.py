@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from runner.marker import PromptMarker
-from runner.replay.cleaner import Cleaner, Places
+from runner.replay.cleaner import Cleaner
 from runner.replay.heard import by_model, last_results, unlike_recorded
+from runner.replay.places import Places
 from runner.replay.script import Failure, Script, Session, Turn, Usage, fill, unfilled
 from runner.replay.wire import (
     Answer,
@@ -218,7 +219,7 @@ class Player:
             blocks.append({
                 "type": "tool_use",
                 "id": stable_id("toolu", place, number),
-                "name": call.name,
+                "name": fill(call.name, values),
                 "input": call.rendered(values),
             })  # fmt: skip
         given = turn.usage or self._script.usage

@@ -21,9 +21,12 @@ from pydantic import (
 from runner.errors import ScriptError
 from runner.marker import Instruction, PromptMarker
 from runner.replay.explain import explain
+from runner.replay.places import FORMS, PLACES
 from runner.wording import reason
 
-_PLACEHOLDER = re.compile(r"\{\{(project|task|phase|iteration|home_dir|temp_dir|braces)\}\}")
+_PLACEHOLDER = re.compile(
+    rf"\{{\{{((?:{'|'.join(PLACES)})(?::(?:{FORMS}))?|task|phase|iteration|user|host|braces)\}}\}}"
+)
 _BRACES = "{{"
 # A line break inside a header would let a script write headers of its own making.
 _HeaderText = Annotated[str, Field(pattern=r"^[^\r\n]*$")]
@@ -96,7 +99,7 @@ class ToolCall(_Part):
 
     def rendered(self, values: Mapping[str, str]) -> dict[str, JsonValue]:
         """Return the input with placeholders filled in; a content file stays as it is."""
-        filled = {key: _fill_json(value, values) for key, value in self._given.items()}
+        filled: dict[str, JsonValue] = _fill_json(self._given, values)
         return filled if self._content is None else {**filled, "content": self._content}
 
 
@@ -297,8 +300,8 @@ def escape(text: str) -> str:
 
 def unfilled(turn: Turn, values: Mapping[str, str]) -> set[str]:
     """Return the placeholders of a turn for which there is no value."""
-    inputs = [f"{call.input}{call.input_json}" for call in turn.tools]
-    texts = [turn.text or "", turn.thinking or "", *inputs]
+    calls = [f"{call.name}{call.input}{call.input_json}" for call in turn.tools]
+    texts = [turn.text or "", turn.thinking or "", *calls]
     named = {name for text in texts for name in _PLACEHOLDER.findall(text)}
     return named - {"braces", *values}
 
@@ -309,7 +312,7 @@ def _fill_json(value: JsonValue, values: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_fill_json(item, values) for item in value]
     if isinstance(value, dict):
-        return {key: _fill_json(item, values) for key, item in value.items()}
+        return {fill(key, values): _fill_json(item, values) for key, item in value.items()}
     return value
 
 

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 from runner.errors import PrerequisiteError
 from runner.replay.ask import AGENT_HEADER, Ask, BadRequestError, agent_of, parse_ask
-from runner.replay.cleaner import Cleaner, Places
+from runner.replay.cleaner import Cleaner
 from runner.replay.loopback import LoopbackHandler, LoopbackServer
+from runner.replay.places import Places
 from runner.replay.player import Divergence, Player, find_place
 from runner.replay.script import Failure, Script
 from runner.replay.wire import estimate_tokens, failure, message, stream

@@ -54,7 +54,7 @@ class Recorder:
         self._problem: RunnerError | None = None
         self._http: _Server | None = None
         self.recorded = 0
-        self.cleaner = Cleaner.here(project, environ)
+        self.cleaner = Cleaner.here(project, environ, learns=True)
         self.tape = Tape(self.cleaner)
 
     def __enter__(self) -> Self:

@@ -94,10 +94,7 @@ class Tape:
 
     def failed(self, place: Place, failing: Json) -> None:
         """Take down a failure of the API; equal ones in a row are counted."""
-        clean = {
-            **failing,
-            "message": self._cleaner.portable(str(failing.get("message", ""))),
-        }
+        clean: Json = self._cleaner.portable_json(failing)
         with self._lock:
             talk = self._talks.get(conversation(place))
             if talk is None:
@@ -117,11 +114,16 @@ class Tape:
     def sessions(self) -> list[tuple[int, Json]]:
         """Return the sessions as a script has them, each with a number that grows when it does.
 
-        One without an answer has no turns yet.
+        One without an answer has no turns yet. A secret that was recognised late is taken out of
+        what was said before, too.
         """
         with self._lock:
+            known = self._cleaner.knows
             return [
-                (talk.revision, _session(talk, list(talk.recorded())))
+                (
+                    talk.revision + known,
+                    self._cleaner.scrubbed(_session(talk, list(talk.recorded()))),
+                )
                 for talk in self._talks.values()
             ]
 
@@ -163,7 +165,7 @@ class Tape:
 
     def _call(self, block: Json) -> Json:
         given = self._cleaner.portable_json(block.get("input") or {})
-        name = str(block.get("name") or "?")
+        name = self._cleaner.portable(str(block.get("name") or "?"))
         if _fits_toml(given):
             return {"name": name, "input": given}
         return {"name": name, "input_json": json.dumps(given)}

@@ -1,0 +1,268 @@
+"""Where a notification goes: the user's command, or a webhook.
+
+Neither may hold or harm the run: both have a time limit, whatever is on the other side, and no
+message of theirs shows an address, which is often a secret.
+"""
+
+import base64
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from http import HTTPStatus
+from http.client import HTTPException, InvalidURL
+from typing import Any, NoReturn, Protocol
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+
+from runner import __version__
+from runner.cli.inert import inert
+from runner.cli.redact import Redactor
+from runner.wording import reason
+
+SECONDS = 10.0
+"""For one try."""
+
+_LAST_WORDS_SECONDS = 0.5  # for what a command wrote just before it ended
+_TAIL = 4096  # bytes of its errors that are kept
+_SHOWN = 200
+_AN_ADDRESS = re.compile(r"(\w+://)(?:[^\s/?#\"'@]*@)?([^\s/?#\"'@]+)[^\s\"']*")
+# Whoever says so may say something else in some seconds.
+_PASSING = frozenset({
+    HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+})  # fmt: skip
+_INVALID = "its address is not a valid one."  # whose own words repeat the address
+
+
+class NotSentError(Exception):
+    """A try to send a notification failed.
+
+    Attributes:
+        final: whether another try would fail as well.
+    """
+
+    def __init__(self, text: str, *, final: bool = False) -> None:
+        super().__init__(text)
+        self.final = final
+
+
+class Target(Protocol):
+    """Whom a notification is sent to.
+
+    Attributes:
+        title: in words, without a secret.
+    """
+
+    title: str
+
+    def send(self, event: str, body: bytes) -> None:
+        """Send a notification once.
+
+        Raises:
+            NotSentError: it did not arrive, as far as can be told.
+        """
+
+    def give_up(self) -> None:
+        """End what is under way; nothing is sent any more."""
+
+
+class CommandTarget:
+    """Runs the user's command with the payload on its standard input, in a session of its own."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.title = f"the command {command[0]}"
+        self._command = command
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._over = False
+
+    def send(self, event: str, body: bytes) -> None:
+        """Run the command. What it leaves running when it ends well goes on."""
+        # A file and not a pipe: a command that doesn't read it neither waits nor breaks one.
+        try:
+            with tempfile.TemporaryFile() as payload:
+                payload.write(body)
+                payload.seek(0)
+                process = self._start(event, payload)
+        except (OSError, ValueError) as error:
+            raise NotSentError(f"{reason(error)}.", final=True) from error
+        heard = _Tail(process)
+        try:
+            code = process.wait(SECONDS)
+        except subprocess.TimeoutExpired as error:
+            _kill(process)
+            raise NotSentError(f"it took longer than {SECONDS:g} s.") from error
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if code != 0:
+            raise NotSentError(f"exit code {code}. {heard.last_line()}".strip())
+
+    def give_up(self) -> None:
+        """Kill it with everything that it started."""
+        with self._lock:
+            self._over = True
+            for process in self._running:
+                _kill(process)
+
+    def _start(self, event: str, payload: Any) -> "subprocess.Popen[bytes]":
+        with self._lock:
+            if self._over:
+                raise NotSentError("it was given up.", final=True)
+            process = subprocess.Popen(
+                self._command,
+                stdin=payload,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "AUTORUNNER_EVENT": event},
+                start_new_session=True,
+            )
+            self._running.add(process)
+            return process
+
+
+class _Tail:
+    """The end of what a process says on stderr.
+
+    It is read beside it: whatever the process left behind may hold the pipe for as long as it
+    likes, and write as much.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._kept = b""
+        self._thread = threading.Thread(target=self._read, args=(process,), daemon=True)
+        self._thread.start()
+
+    def _read(self, process: "subprocess.Popen[bytes]") -> None:
+        if process.stderr is None:
+            return
+        with process.stderr as pipe:
+            while piece := os.read(pipe.fileno(), _TAIL):
+                self._kept = (self._kept + piece)[-_TAIL:]
+
+    def last_line(self) -> str:
+        """Return the last line so far, without anything that could be a secret or do harm."""
+        self._thread.join(_LAST_WORDS_SECONDS)
+        lines = self._kept.decode("utf-8", "replace").strip().splitlines()
+        said = Redactor(os.environ).text(lines[-1]) if lines else ""
+        return inert(_AN_ADDRESS.sub(r"\1\2/…", said), _SHOWN)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a process and all of its session that did not leave it; it is gone afterwards."""
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class WebhookTarget:
+    """Posts the payload to an address.
+
+    Args:
+        address: the address, or `$NAME` for the variable that holds it.
+    """
+
+    title = "the webhook"
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def send(self, event: str, body: bytes) -> None:
+        """Post it. The answer's body is not read, and redirects are not followed."""
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"runner/{__version__}",
+            "X-Runner-Event": event,
+        }
+        try:
+            url, authorization = _without_credentials(urlsplit(self._known_address()))
+            # The scheme was checked, and the opener knows no other.
+            request = urllib.request.Request(  # noqa: S310
+                url, data=body, headers={**headers, **authorization}
+            )
+        except ValueError as error:
+            raise NotSentError(_INVALID, final=True) from error
+        _post(request)
+
+    def give_up(self) -> None:
+        """Nothing to do: its thread ends with the program, and its time is limited."""
+
+    def _known_address(self) -> str:
+        if not self._address.startswith("$"):
+            return self._address
+        name = self._address[1:]
+        address = os.environ.get(name, "").strip()
+        if not address.startswith(("https://", "http://")):
+            raise NotSentError(f"the variable {name} holds no http address.", final=True)
+        return address
+
+
+def _without_credentials(address: SplitResult) -> tuple[str, dict[str, str]]:
+    """Return the address as it is asked for, and the header that its user and password make."""
+    userinfo, at, host = address.netloc.rpartition("@")
+    if not address.hostname or address.port == 0:
+        raise ValueError("no host")
+    url = urlunsplit(address._replace(netloc=host))
+    if not at:
+        return url, {}
+    code = base64.b64encode(unquote(userinfo).encode()).decode()
+    return url, {"Authorization": f"Basic {code}"}
+
+
+def _post(request: urllib.request.Request) -> None:
+    try:
+        with _opener().open(request, timeout=SECONDS):
+            pass
+    except urllib.error.HTTPError as error:
+        with error:
+            _refused(error.code)
+    except InvalidURL as error:
+        raise NotSentError(_INVALID, final=True) from error
+    except (OSError, ValueError, HTTPException) as error:
+        cause = getattr(error, "reason", error)
+        why = reason(cause) if isinstance(cause, BaseException) else str(cause)
+        raise NotSentError(f"{inert(_AN_ADDRESS.sub('…', why), _SHOWN)}.") from error
+
+
+def _refused(status: int) -> NoReturn:
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        raise NotSentError(
+            f"it answered {status}, a redirect, which is not followed: name the address that it "
+            "leads to.",
+            final=True,
+        )
+    passing = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PASSING
+    raise NotSentError(f"it answered {status}.", final=not passing)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would lose the payload, or carry it to whom nobody named."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Return what knows http and https alone."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        _NoRedirects(),
+    ):
+        opener.add_handler(handler)
+    return opener

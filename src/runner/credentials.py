@@ -1,0 +1,206 @@
+"""What looks like a credential in a text, and where it begins and ends.
+
+Two kinds are known: the values of the environment's credential variables, however they are written,
+and strings that have the form of a key or follow a word that announces one. What is neither can't
+be told from ordinary text. Texts may be escaped, as JSON within JSON or in addresses.
+
+What is put in place of a secret must begin with `[`: then it is none itself.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+SHORTEST = 8
+"""A shorter value is as likely to be an ordinary word, and would cut up every text."""
+
+Mask = Callable[[str], str]
+"""Says what stands in place of a secret."""
+
+_NAME = re.compile(
+    r"TOKEN(?!S$)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:API|ACCESS|PRIVATE)_?KEY"
+    r"|_(?:KEY|PASS|PWD|AUTH|BEARER)S?$",
+    re.IGNORECASE,
+)
+_USERINFO = re.compile(r"://[^\s/:@]*:([^\s/@]+)@")
+_FOR_URLS = str.maketrans("+/", "-_")
+
+# --- what surrounds a secret, plain or escaped -------------------------------------------------
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
+_QUOTE = r"(?:\\{0,15}[\"'`]|%5[Cc]%22|%2[27])"
+_SPACE = r"(?:\s|%20|\+|\\+[nt])"
+_GAP = r"(?:[ \t]|%20|%09|\+){0,3}"
+_IS = rf"{_QUOTE}?(?:\]|%5[Dd])?{_GAP}(?:=>|[=:]|%3[DdAa]){_GAP}"
+_SCHEME = r"(?::|%3[Aa])(?:/|\\{1,8}/|%2[Ff]){2}"
+# A character of a value: no end of it in any language, escaped or not, and no expression.
+_ESCAPED = r"%(?!2[0267]|3[BbCcEe]|0[0-9A-Fa-f]|5[BbCcDd]|7[BbCcDd])[0-9A-Fa-f]{2}"
+_VALUE = rf"(?:[A-Za-z0-9._~+/=@!#^*?:-]|{_ESCAPED})"
+_QUOTED = rf"(?:(?!{_QUOTE}|%20|%26|%3[Cc]|%0[AaDd])[^\s\\\[\]<>])"
+_IN_ADDRESS = rf"(?:(?!{_QUOTE}|%2[Ff0]|%3[Ff]|%5[Bb])[^\s\\\[\]<>/?#])"
+_USER = r"(?:[^\s/:@\"'\\%\[]|%(?!3[Aa]|2[Ff])[0-9A-Fa-f]{2}){0,100}"
+_MIXED = rf"(?={_VALUE}{{0,60}}?[0-9])(?={_VALUE}{{0,60}}?[A-Za-z])"
+_UNUSUAL = rf"(?={_QUOTED}{{0,60}}?[0-9!@#^*?+=%$&])"
+_NO_CALL = r"(?![\w.]*\()"
+_NO_VARIABLE = r"(?![$<{\[]|%(?:24|3[Cc]|5[Bb]|7[Bb]))"
+_NO_PATH = rf"{_NO_VARIABLE}(?![~.]?/[\w.-]+/)"
+
+# --- the words that announce one ---------------------------------------------------------------
+_PASSWORD = r"(?i:pass(?:wor[dt]|wd|phrase)|[_-](?:pass|pwd))"  # noqa: S105 - announces one
+_KEY = (
+    r"(?i:secret|token|credentials?|api[_-]?key|(?:access|account|private|secret|signing|encryption"
+    r"|auth|master)[_-]?key|[_-]key)"
+)
+_VARIABLE = (
+    r"(?<!_)(?=[A-Z])[A-Z0-9_]{0,60}?(?:(?P<password>PASS(?:WORD|WD|PHRASE)?|_PWD)|TOKEN|SECRET|_KEY"
+    r"|(?:API|ACCESS|PRIVATE)_?KEY|CREDENTIALS?|_AUTH)"
+)
+_PEM = r"(?:[A-Z ]|%20|\+){1,40}PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----"
+
+# In each the group `it` is the secret.
+_NAMED_BY_THEIR_OWNER = (
+    r"sk-(?=[A-Za-z0-9_-]{0,40}[0-9])[A-Za-z0-9_-]{16,}",  # Anthropic and others
+    r"(?:[sr]k_(?:live|test)|whsec)_(?:[A-Za-z0-9+/=]|%2[BFbf]|%3[Dd]){16,}",  # Stripe
+    r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}",
+    r"glpat-[\w-]{16,}",  # GitLab
+    r"xox[a-z]-[\w-]{10,}|xapp-[\w-]{20,}",  # Slack
+    r"(?:AKIA|ASIA)[A-Z0-9]{16}",  # AWS
+    r"AIza[\w-]{30,}",  # Google
+    r"(?:npm|hf|pypi|dop_v1)[_-](?=[A-Za-z0-9_-]{0,60}[0-9])[A-Za-z0-9_-]{24,}",
+    r"eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",  # a JSON web token
+)
+_SURROUNDED = (
+    # A key that spans lines; of one whose end was cut off, what can belong to it.
+    (
+        rf"(?P<it>-----BEGIN{_PEM}(?:.{{1,20000}}?-----END{_PEM}"
+        r"|(?:\s|\\+[nr]|%0[AaDd])+(?:[A-Za-z0-9+/=\s:,.→\\-]|%[0-9A-Fa-f]{2})+))"
+    ),
+    # headers
+    (
+        rf"(?i:authorization){_IS}{_QUOTE}?(?i:bearer|basic|token|digest|apikey){_SPACE}{{1,3}}"
+        rf"(?P<it>{_NO_VARIABLE}{_VALUE}{{4,}}+)"
+    ),
+    rf"(?i:authorization){_IS}{_QUOTE}?(?P<it>{_NO_VARIABLE}{_MIXED}{_VALUE}{{12,}}+){_NO_CALL}",
+    (
+        rf"{_START}(?i:bearer){_SPACE}{{1,3}}"
+        r"(?=[\w.~+/=-]*?(?:[0-9]|[._]\w|[+/=]))"
+        r"(?P<it>[A-Za-z0-9._~+/=-]{8,})"
+    ),
+    rf"(?i:x-api-key){_IS}{_QUOTE}?(?P<it>{_NO_VARIABLE}{_VALUE}{{8,}}+){_NO_CALL}",
+    rf"(?i:\b(?:set-)?cookie:)\s{{0,3}}(?P<it>{_NO_VARIABLE}[\w.-]+=[^\r\n\"'\\\[]{{4,}})",
+    # addresses
+    (
+        rf"{_SCHEME}{_USER}(?::|%3[Aa])(?P<it>{_NO_VARIABLE}{_IN_ADDRESS}{{1,200}})"
+        r"(?=(?:@|%40)[A-Za-z0-9\[])"
+    ),
+    rf"{_SCHEME}(?P<it>{_MIXED}[A-Za-z0-9_-]{{16,}})(?=@|%40)",
+    (
+        r"(?i:x-amz-(?:signature|security-token|credential)|[?&]sig)(?:=|%3[Dd])"
+        r"(?P<it>[^\s&\"'\\\[]{8,})"
+    ),
+    # command lines and files
+    (
+        rf"(?i:\bcurl\b[^\n]{{0,300}}?{_SPACE}(?:-u|--user)(?:{_SPACE}|=)?){_QUOTE}?[\w.@-]{{1,100}}(?::|%3[Aa])"
+        rf"(?P<it>{_NO_VARIABLE}{_QUOTED}{{3,}}+)"
+    ),
+    rf"(?i:\blogin{_SPACE}[^\s%]{{1,100}}?{_SPACE}password{_SPACE})(?P<it>{_NO_VARIABLE}{_QUOTED}{{3,}}+)",
+    (
+        rf"--[a-z-]{{0,20}}(?:{_PASSWORD}|{_KEY}){_SPACE}{{1,3}}{_QUOTE}?"
+        rf"(?P<it>{_NO_PATH}{_MIXED}{_VALUE}{{6,}}+){_NO_CALL}"
+    ),
+    (
+        rf"{_START}{_VARIABLE}(?:=|%3[Dd]){_QUOTE}?(?P<it>{_NO_PATH}(?!(?i:true|false|none|null)\b)"
+        rf"(?(password)|(?:{_MIXED}(?={_VALUE}{{8}})|(?={_VALUE}{{20}}))){_VALUE}{{3,}}+){_NO_CALL}"
+    ),
+    # anything that says so
+    rf"{_PASSWORD}{_IS}{_QUOTE}(?P<it>{_NO_VARIABLE}{_UNUSUAL}{_QUOTED}{{4,}}+)(?={_QUOTE})",
+    rf"{_PASSWORD}(?:{_IS}|>|%3[Ee])(?P<it>{_NO_PATH}{_MIXED}{_VALUE}{{6,}}+){_NO_CALL}",
+    rf"{_KEY}(?:{_IS}{_QUOTE}?|>|%3[Ee])(?P<it>{_NO_PATH}{_MIXED}{_VALUE}{{12,}}+){_NO_CALL}",
+)
+_SHAPES = (
+    re.compile(rf"{_START}(?P<it>{'|'.join(_NAMED_BY_THEIR_OWNER)})"),
+    *(re.compile(shape, re.DOTALL) for shape in _SURROUNDED),
+)
+
+
+def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what is secret in the environment, each with the name of its variable.
+
+    A value that is the path of something that exists says where a secret is; it is none.
+    """
+    found: dict[str, str] = {}
+    for name, value in environ.items():
+        secret = value.strip()
+        if _NAME.search(name) and len(secret) >= SHORTEST and not _is_path(secret):
+            found.setdefault(secret, name)
+        for password in _USERINFO.findall(value):
+            if len(password) >= SHORTEST:
+                found.setdefault(password, name)
+    return found
+
+
+def forms_of(secret: str) -> set[str]:
+    """Return the ways in which a secret may be written; all have at least `SHORTEST` characters.
+
+    A secret of several lines is also one by its lines: tools number and indent them.
+    """
+    raw = secret.encode(errors="replace")
+    plain = {secret, *filter(_is_long, secret.splitlines())}
+    forms = set(plain)
+    for text in plain:
+        escaped = text
+        for _ in range(3):  # JSON within JSON within JSON
+            escaped = json.dumps(escaped)[1:-1]
+            forms |= {escaped, escaped.replace("/", "\\/")}
+        addressed = (quote(text, safe="", errors="replace"), quote(text, errors="replace"))
+        forms |= {*addressed, *map(quote, addressed), *map(_lower_escapes, addressed)}
+        forms.add(addressed[0].replace("%20", "+"))
+    forms |= {raw.hex(), raw.hex().upper(), *_within_base64(raw)}
+    return {form for form in forms if len(form) >= SHORTEST}
+
+
+def without_shapes(text: str, mask: Mask) -> str:
+    """Return the text with a mask in place of whatever looks like a credential.
+
+    Args:
+        mask: gets the secret, and returns a text that begins with `[`.
+    """
+
+    def masked(match: re.Match[str]) -> str:
+        start, end = (at - match.start() for at in match.span("it"))
+        return match[0][:start] + mask(match["it"]) + match[0][end:]
+
+    # What is taken out may be what hid another; there is less left each time.
+    before = None
+    while text != before:
+        before = text
+        for shape in _SHAPES:
+            text = shape.sub(masked, text)
+    return text
+
+
+def _within_base64(raw: bytes) -> set[str]:
+    """Return what stands in base64 of something that has these bytes in it."""
+    forms: set[str] = set()
+    for before in range(3):
+        code = base64.b64encode(b"\0" * before + raw)[2 * before :].decode().rstrip("=")
+        code = code[:-1] if (before + len(raw)) % 3 else code
+        forms |= {code, code.translate(_FOR_URLS)}
+    return forms
+
+
+def _lower_escapes(text: str) -> str:
+    return re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), text)
+
+
+def _is_long(line: str) -> bool:
+    return len(line) >= 2 * SHORTEST
+
+
+def _is_path(value: str) -> bool:
+    try:
+        return value.startswith("/") and Path(value).exists()
+    except (OSError, ValueError):
+        return False
