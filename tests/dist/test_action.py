@@ -91,6 +91,12 @@ def test_the_result_is_an_output_between_marks_that_nobody_can_guess(tmp_path: P
     assert (len(mark), lines[2], lines[-1]) == (len("result_") + 32, '{"exit_code": 0}', mark)
 
 
+def test_the_log_has_what_the_program_says_and_no_more(tmp_path: Path) -> None:
+    program(tmp_path, "echo progress >&2")
+    ran = run_script(step_named(STEPS, "Run"), tmp_path, {**INPUTS, "PLACE": str(tmp_path)})
+    assert ran.said == "progress\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cancelled_job_lets_the_program_end_in_order(tmp_path: Path, number: int) -> None:
     os.mkfifo(tmp_path / "ready")
