@@ -239,6 +239,7 @@ def test_half_a_character_can_be_kept() -> None:
     [
         ("a\nb", "a\nc", "line 2: recorded “b”, now “c”"),
         ("a", "a\nc", "line 2: recorded nothing, now “c”"),
+        ("a b", "a\tb", "line 1, in white space only: recorded “a b”, now “a\tb”"),
         (
             "x" * 100 + "1",
             "x" * 100 + "2",

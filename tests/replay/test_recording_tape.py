@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +209,55 @@ def test_a_recording_does_not_stand_in_the_project(tmp_path: Path) -> None:
 def test_a_recording_needs_a_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         check_target(tmp_path / "a" / "run.toml", tmp_path / "project")
+
+
+def test_a_disk_without_room_is_told_before_the_run(tmp_path: Path) -> None:
+    code = f"""
+import resource, signal, sys
+from pathlib import Path
+from runner.errors import UsageError
+from runner.replay.recording.file import check_target
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    check_target(Path({str(tmp_path / "run.toml")!r}), Path("/nowhere"))
+except UsageError as error:
+    sys.exit(f"{{error}} {{error.hint}}")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "can't be written: File too large. Raise the file size limit" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".run.toml.0123456789abcdef.tmp").touch()
+    (tmp_path / ".other.toml.0123456789abcdef.tmp").touch()
+    check_target(tmp_path / "run.toml", tmp_path / "project")
+    assert [entry.name for entry in tmp_path.iterdir()] == [".other.toml.0123456789abcdef.tmp"]
+
+
+def test_the_names_of_tools_are_cleaned_and_filled_in(tmp_path: Path) -> None:
+    cleaner = Cleaner(Places(Path("/home/ada/app"), Path("/home/ada")), Scrubber())
+    tape = Tape(cleaner)
+    tape.asked(_place(), [PROMPT])
+    tape.said(_place(), [PROMPT], _said({**_call(), "name": "mcp__x-home-ada-app__look"}))
+    (call,) = _session(tape)["turn"][0]["tools"]
+    assert call["name"] == "mcp__x{{project:slug}}__look"
+
+
+def test_a_secret_that_shows_later_is_taken_out_of_what_was_said_before(tmp_path: Path) -> None:
+    tape = Tape(Cleaner(Places(), Scrubber(learns=True)))
+    tape.asked(_place(), [PROMPT])
+    file = RecordingFile(tmp_path / "run.toml")
+    tape.said(_place(), [PROMPT], _said(_text("ada:qZ7-correct-horse"), _call()))
+    file.write(tape.sessions())
+    tape.said(_place(1), [PROMPT], _said(_text("PGPASSWORD=qZ7-correct-horse psql")))
+    file.write(tape.sessions())
+    assert "correct-horse" not in (tmp_path / "run.toml").read_text()
+
+
+def test_errors_of_the_api_are_cleaned_whole() -> None:
+    tape = _tape()
+    tape.failed(_place(), {"status": 429, "message": "no", "headers": {"x": "Bearer abc123defg"}})
+    (failed,) = _session(tape)["turn"]
+    assert failed["error"]["headers"] == {"x": "Bearer [secret]"}

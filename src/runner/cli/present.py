@@ -10,8 +10,8 @@ import typer
 
 from runner.cli.adoption import has_unadopted
 from runner.cli.assembly import Job, perform
+from runner.cli.divergence_text import INDENT, laid_out
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
-from runner.cli.inert import inert
 from runner.cli.notify import Notifier
 from runner.cli.placing import Placing, place_to_name
 from runner.cli.presenter.factory import OutputFormat, make_presenter
@@ -92,10 +92,10 @@ def finish(job: Job, presented: Presented) -> None:
     diverged = job.divergences()
     if diverged:
         typer.echo(
-            f"Warning: The conversation left the script {plural(len(diverged), 'time')}; first: "
-            f"{inert(diverged[0])}\n"
-            "       docs/scripted-model.md explains how sessions and turns are matched, "
-            "docs/recordings.md what a replay is compared with.",
+            f"Warning: The conversation left the script {plural(len(diverged), 'time')}; first:\n"
+            f"{laid_out(diverged[0])}\n"
+            f"{INDENT}docs/scripted-model.md explains how sessions and turns are matched,\n"
+            f"{INDENT}docs/recordings.md what a replay is compared with.",
             err=True,
         )
     # Whoever closed a pipe knows that, and needs no message.

@@ -22,7 +22,9 @@ def difference(recorded: str, now: str) -> str | None:
     for number, (old, new) in enumerate(pairs, start=1):
         if old != new and not _but_for_secrets(old or "", new or ""):
             start = max(0, _common(old or "", new or "") - _BEFORE)
-            return f"line {number}: recorded {_shown(old, start)}, now {_shown(new, start)}"
+            spaces = (old or "").split() == (new or "").split() and None not in (old, new)
+            where = f"line {number}{', in white space only' if spaces else ''}"
+            return f"{where}: recorded {_shown(old, start)}, now {_shown(new, start)}"
     return None
 
 

@@ -1,6 +1,9 @@
 """The file of a recording: a script, written whole each time."""
 
+import contextlib
+import errno
 import os
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,8 +11,11 @@ from typing import Any
 
 from runner import __version__
 from runner.errors import UsageError
-from runner.files import write_atomic
+from runner.files import write_atomic, write_error
 from runner.replay.wire import Json
+from runner.wording import reason
+
+_TRIAL_BYTES = 64 * 1024
 
 _HEADER = """\
 # A recorded run. `runner run --replay` with this file plays it again in a copy of the project
@@ -40,11 +46,41 @@ def check_target(path: Path, project: Path) -> None:
             f"{path} exists and is not a recording.",
             hint="Name a new file; only an earlier recording is written over.",
         )
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
+    _remove_leftovers(path)
+    _try_to_write(path)
+
+
+def _try_to_write(path: Path) -> None:
+    """Write as much as a small recording has beside the file, and remove it.
+
+    Permissions don't tell everything: the disk may be full, or its file system read-only.
+    """
+    trial = path.parent / f".{path.name}.{os.urandom(8).hex()}.tmp"
+    try:
+        try:
+            with trial.open("xb") as file:
+                file.write(bytes(_TRIAL_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+        finally:
+            trial.unlink(missing_ok=True)
+        # Root may write to anything; others may not replace what is not theirs everywhere.
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
         raise UsageError(
-            f"The recording {path} can't be written.",
-            hint="Check the permissions of the file and its folder.",
-        )
+            f"The recording {path} can't be written: {reason(error, named=True)}.",
+            hint=write_error(path, error).hint,
+        ) from error
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what writers of this recording left that were killed on the way."""
+    leftover = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}\.tmp")
+    with contextlib.suppress(OSError):
+        for entry in path.parent.iterdir():
+            if leftover.fullmatch(entry.name) and entry.is_file() and not entry.is_symlink():
+                entry.unlink()
 
 
 class RecordingFile:
