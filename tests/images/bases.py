@@ -63,7 +63,7 @@ BASES = {
     "python:3.12-slim-bookworm": Base(
         "python3 python3-venv python3-pip", "ln -s /usr/bin/python3 /usr/local/bin/python"
     ),
-    "node:22-bookworm-slim": Base("nodejs npm"),
+    "node:22-bookworm-slim": Base("nodejs npm", "useradd --uid 1000 --create-home node"),
     "oven/bun:1.2": Base(
         "npm",
         "npm install --prefix /opt/bun @oven/bun-linux-x64@1.2 && "
