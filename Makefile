@@ -42,6 +42,7 @@ lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/zizmor --offline --quiet .github action.yml
 
 # A process for each core, four at most: each has real agents of its own, which use more than one.
 test: lint ## Lint and run the tests (WORKERS=0: one after another)
