@@ -45,6 +45,7 @@ _HARMLESS_LISTS = frozenset({"go-package", "go-ldflags"})
 _DURATIONS = frozenset({"duration", "timeout"})
 _PRODUCT = re.compile(r"\"?\$\(\( *(\d{1,9}) *\* *(\d{1,9}) *\)\)\"?")
 _ENDING = re.compile(r"\.\w+\Z")
+_PLAIN_VALUE = re.compile(r"[\w.-]+")
 # What tools take in place of a file: an address, inline settings, a file of arguments.
 _NOT_A_FILE = re.compile(
     r"://|^[@{]|^\w+:(?!:)(?=[/.])|[\"\x27]|^(?:data|file|git|pkg|npm|jsr|node|https?):"
@@ -152,7 +153,14 @@ def _listed(call: Call, name: str, word: Word, what: str) -> None:
         raise call.refuse(f"{what} must be written out, not {word.source or 'computed'}.")
     for text in texts:
         if not re.fullmatch(pattern, text, re.VERBOSE):
-            raise call.refuse(f"{text} is not allowed for {what}. {call.rule.instead}".rstrip())
+            hint = call.rule.instead or _plain_choices(pattern)
+            raise call.refuse(f"{what} may not be {text}. {hint}".rstrip())
+
+
+def _plain_choices(pattern: str) -> str:
+    """The values of a list that names each of them."""
+    values = pattern.split("|")
+    return f"Allowed: {', '.join(values)}." if all(map(_PLAIN_VALUE.fullmatch, values)) else ""
 
 
 def _computed(word: Word) -> tuple[str, ...]:

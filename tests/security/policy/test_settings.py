@@ -187,3 +187,8 @@ def test_options_of_any_tool_are_words_and_no_paths(
     project: Path, text: str, mode: Mode, allowed: bool
 ) -> None:
     assert judge_command(text, command=mode, project_dir=project).allowed == allowed
+
+
+def test_a_refused_value_names_those_that_may_stand_there(project: Path) -> None:
+    decision = judge_command("hugo server", command="run", project_dir=project)
+    assert "may not be server. Allowed: build, list, config, version." in decision.reason
