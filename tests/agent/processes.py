@@ -1,5 +1,6 @@
 """Find and wait for processes by a mark in their environment (Linux)."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -44,7 +45,8 @@ def wait_until_none_is_left(mark: str) -> None:
         wait_until(lambda: not marked(mark), "processes were left")
     finally:
         for pid in marked(mark):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may be ending by itself just now
+                os.kill(pid, signal.SIGKILL)
 
 
 def _read(path: Path) -> bytes:

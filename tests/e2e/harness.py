@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,7 @@ def project(folder: Path, script: str, *, spec: str = SPEC) -> Iterator[Project]
         try:
             yield ours
         finally:
-            for pid in ours.processes():
-                os.kill(pid, signal.SIGKILL)
+            kill_processes_of(ours.environment["HOME"])
 
 
 def eventually(condition: Callable[[], object], seconds: float = 60) -> bool:
@@ -127,6 +126,13 @@ def processes_of(home: Path | str) -> list[int]:
     """Return the processes that were started with this HOME, zombies left out."""
     mark = f"HOME={home}\0".encode()
     return [pid for pid in _all_processes() if mark in _environ(pid)]
+
+
+def kill_processes_of(home: Path | str) -> None:
+    """Kill what is left of a test; some of it may be ending by itself just then."""
+    for pid in processes_of(home):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _all_processes() -> list[int]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import eventually, processes_of
+from tests.e2e.harness import eventually, kill_processes_of, processes_of
 from tests.e2e.scripts import REVIEW_PASS
 
 import runner
@@ -179,8 +179,7 @@ def make_place(folder: Path) -> Place:
 def place(tmp_path: Path) -> Iterator[Place]:
     place = make_place(tmp_path)
     yield place
-    for pid in place.processes():
-        os.kill(pid, signal.SIGKILL)
+    kill_processes_of(place.home)
 
 
 ATTACKS = (

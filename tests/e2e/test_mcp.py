@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.autonomy.plane import statuses, write_status
-from tests.e2e.harness import agent_environment, processes_of
+from tests.e2e.harness import agent_environment, kill_processes_of, processes_of
 from tests.e2e.skill import Implementer
 from tests.e2e.skilled_model import SkilledModel
 
@@ -90,8 +89,7 @@ def staged(folder: Path) -> Iterator[Stage]:
     try:
         yield stage
     finally:
-        for pid in processes_of(stage.home):
-            os.kill(pid, signal.SIGKILL)
+        kill_processes_of(stage.home)
 
 
 @pytest.fixture
