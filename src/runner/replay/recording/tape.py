@@ -11,10 +11,12 @@ from runner.marker import PromptMarker
 from runner.replay.cleaner import Cleaner
 from runner.replay.heard import comparable_results, prompt_text
 from runner.replay.player import Place, conversation
-from runner.replay.recording.assemble import Said
+from runner.replay.recording.assemble import Said, UnreadableError
+from runner.replay.script import DEEPEST, is_deeper
 from runner.replay.wire import Json, natural_stop
 
 _SESSION_KEYS = ("task", "phase")
+_DEEPEST_TOML = 30  # levels; such a table is no longer read by anybody
 
 
 @dataclass
@@ -96,6 +98,9 @@ class Tape:
 
         Returns:
             whether the agent session is over with it, as far as can be told.
+
+        Raises:
+            UnreadableError: no script can say it.
         """
         known = self._cleaner.knows
         turn = self._turn(said)
@@ -124,6 +129,11 @@ class Tape:
             if before and {**before[-1], "times": 1} == {**clean, "times": 1}:
                 clean["times"] = before.pop()["times"] + 1
             before.append({"times": 1, **clean})
+
+    def missed(self) -> None:
+        """Take down that a request could not be understood."""
+        with self._lock:
+            self.cut_off += 1
 
     def broke_off(self, place: Place) -> None:
         """Take down that an answer did not arrive as a whole."""
@@ -166,7 +176,10 @@ class Tape:
                 "played again."
             )
         if self.cut_off:
-            yield f"{_count(self.cut_off, 'answer')} of the API broke off; left out."
+            yield (
+                f"{_count(self.cut_off, 'answer')} of the API broke off or could not be written "
+                "down; left out."
+            )
         if gaps:
             yield f"{_count(gaps, 'session')} recorded only up to an answer that is missing."
         if unanswered:
@@ -197,9 +210,12 @@ class Tape:
         return turn
 
     def _call(self, block: Json) -> Json:
-        given = self._cleaner.portable_json(block.get("input") or {})
+        given = block.get("input") or {}
+        if not isinstance(given, dict) or is_deeper(given, DEEPEST):
+            raise UnreadableError
+        given = self._cleaner.portable_json(given)
         name = self._cleaner.portable(str(block.get("name") or "?"))
-        if _fits_toml(given):
+        if _fits_toml(given) and not is_deeper(given, _DEEPEST_TOML):
             return {"name": name, "input": given}
         return {"name": name, "input_json": json.dumps(given)}
 
