@@ -69,3 +69,53 @@ def test_no_text_takes_more_than_its_share_of_time(piece: str) -> None:
 def test_a_mask_is_no_credential() -> None:
     text = "PGPASSWORD=hunter2 token=abcdef123456 https://ada:pw@x.org"
     assert cleaned(cleaned(text)) == cleaned(text)
+
+
+HEX = "0123456789abcdef" * 3
+MIXED = "abcd1234EFGH5678ijkl9012MNOP3456"
+
+
+@pytest.mark.parametrize(
+    ("lead", "rest"),  # apart, so that nobody takes them for keys here
+    [
+        ("glrt-", MIXED), ("ya29.", MIXED), ("GOCSPX-", MIXED), ("gsk_", MIXED), ("r8_", MIXED),
+        ("ntn_", MIXED), ("figd_", MIXED), ("glsa_", MIXED), ("sbp_", HEX), ("shpat_", HEX),
+        ("lin_api_", MIXED), ("rubygems_", HEX), ("sntrys_", MIXED), ("dckr_pat_", MIXED),
+        ("pscale_tkn_", MIXED), ("sq0atp-", MIXED), ("xai-", MIXED), ("pplx-", HEX),
+        ("ATATT3x", MIXED), ("dapi", HEX[:32]), ("SK", HEX[:32]), ("key-", HEX[:32]),
+        ("SG.", f"{MIXED}.{MIXED}{MIXED}"), ("hvs.", MIXED), ("dp.pt.", MIXED),
+        ("AGE-SECRET-KEY-1", "QP" * 29), ("sk.eyJ1", f"IjoiYWRhIn0.{MIXED}"),
+        ("abcd1234EFGH56.", f"atlasv1.{MIXED}{MIXED}"),
+    ],
+)  # fmt: skip
+def test_keys_that_say_whose_they_are_are_known(lead: str, rest: str) -> None:
+    assert cleaned(f"it is {lead}{rest} there") == "it is [it] there"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"https://hooks.slack.com/services/T01/B02/{MIXED}", "https://hooks.slack.com/services/[it]"),
+        (f"https://discord.com/api/webhooks/123/{MIXED}", "https://discord.com/api/webhooks/[it]"),
+        (f"https://api.telegram.org/bot123456789:{MIXED}/x", "https://api.telegram.org/bot[it]/x"),
+        ('{"auth": "YWRhOmNvcnJlY3Q="}', '{"auth": "[it]"}'),
+        ("sshpass -p correcthorse ssh x", "sshpass -p [it] ssh x"),
+        ("mysqldump -u root -pqZ7correct db", "mysqldump -u root -p[it] db"),
+        ("root:$6$abcdefgh$ABCDEFGHIJKLMNOPQRSTUV:1", "root:[it]:1"),
+    ],
+)  # fmt: skip
+def test_where_a_credential_stands_tells_it(text: str, left: str) -> None:
+    assert cleaned(text) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"auth": "authentication" "auth": "required"',
+        f"cache-key-{HEX[:32]} secret_manager_version_1_of_the_project",
+        "pplx_something xai_model_name_in_version_2_of_it ya29.js dp.pt.x key-value",
+        "mysql -port3306 -pass s/$1$2/ '$5 for it' hooks.slack.com/services",
+    ],
+)
+def test_what_only_looks_a_little_like_one_stays(text: str) -> None:
+    assert cleaned(text) == text

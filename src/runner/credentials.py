@@ -64,11 +64,24 @@ _NAMED_BY_THEIR_OWNER = (
     r"sk-(?=[A-Za-z0-9_-]{0,40}[0-9])[A-Za-z0-9_-]{16,}",  # Anthropic and others
     r"(?:[sr]k_(?:live|test)|whsec)_(?:[A-Za-z0-9+/=]|%2[BFbf]|%3[Dd]){16,}",  # Stripe
     r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}",
-    r"glpat-[\w-]{16,}",  # GitLab
+    r"gl(?:pat|rt|dt|ptt|cbt|oas|soat|ft|imt|agent|ffct)-[\w.-]{16,}",  # GitLab
     r"xox[a-z]-[\w-]{10,}|xapp-[\w-]{20,}",  # Slack
     r"(?:AKIA|ASIA)[A-Z0-9]{16}",  # AWS
-    r"AIza[\w-]{30,}",  # Google
-    r"(?:npm|hf|pypi|dop_v1)[_-](?=[A-Za-z0-9_-]{0,60}[0-9])[A-Za-z0-9_-]{24,}",
+    r"AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}",  # Google
+    r"(?:npm|hf|pypi|do[opr]_v1)[_-](?=[A-Za-z0-9_-]{0,60}[0-9])[A-Za-z0-9_-]{24,}",
+    # Databases, clouds and services whose keys say whose they are.
+    (
+        r"(?:gsk|r8|ntn|figd|glsa|glc|sbp|fm[12]|fo1|shp(?:at|ss|ca|pa)|lin_api|rubygems|sntry[su]"
+        r"|pscale_(?:tkn|pw|oauth)|dckr_(?:pat|oat)|tskey-(?:auth|api)|EAA[AC]|sq0(?:atp|csp))"
+        r"[_-](?=[A-Za-z0-9_+/=-]{0,60}[0-9])[A-Za-z0-9_+/=-]{18,}"
+    ),
+    r"(?:(?:xai|pplx|NRAK)-|ATATT3x|ATCTT3x|ATBB)(?=[A-Za-z0-9_=-]{0,60}[0-9])[A-Za-z0-9_=-]{20,}",
+    r"(?:dapi|SK|(?<!-)key-|pul-)[0-9a-f]{32,40}(?![A-Za-z0-9])",  # Databricks, Twilio, Mailgun, Pulumi
+    r"SG\.[\w-]{16,}\.[\w-]{30,}",  # SendGrid
+    r"hv[sbr]\.[\w-]{20,}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}",  # HashiCorp
+    r"dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{30,}",  # Doppler
+    r"AGE-SECRET-KEY-1[0-9A-Z]{40,}",
+    r"sk\.eyJ[\w-]{8,}\.[\w-]{8,}",  # Mapbox
     r"eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",  # a JSON web token
 )
 _SURROUNDED = (
@@ -100,6 +113,9 @@ _SURROUNDED = (
         r"(?i:x-amz-(?:signature|security-token|credential)|[?&]sig)(?:=|%3[Dd])"
         r"(?P<it>[^\s&\"'\\\[]{8,})"
     ),
+    # addresses that are a key as a whole
+    r"(?i:hooks\.slack\.com|discord(?:app)?\.com/api)(?:/|\\{1,8}/|%2[Ff])(?:services|webhooks|workflows|triggers)(?:/|\\{1,8}/|%2[Ff])(?P<it>[\w/%\\-]{16,})",
+    r"(?:bot|%2[Ff]bot)(?P<it>[0-9]{8,10}(?::|%3[Aa])[\w-]{30,})",  # Telegram
     # command lines and files
     (
         rf"(?i:\bcurl\b[^\n]{{0,300}}?{_SPACE}(?:-u|--user)(?:{_SPACE}|=)?){_QUOTE}?[\w.@-]{{1,100}}(?::|%3[Aa])"
@@ -114,6 +130,11 @@ _SURROUNDED = (
         rf"{_START}{_VARIABLE}(?:=|%3[Dd]){_QUOTE}?(?P<it>{_NO_PATH}(?!(?i:true|false|none|null)\b)"
         rf"(?(password)|(?:{_MIXED}(?={_VALUE}{{8}})|(?={_VALUE}{{20}}))){_VALUE}{{3,}}+){_NO_CALL}"
     ),
+    rf"\bsshpass{_SPACE}{{1,3}}-p{_SPACE}?{_QUOTE}?(?P<it>{_NO_VARIABLE}{_QUOTED}{{3,}}+)",
+    rf"\bmysql(?:dump|admin)?\b[^\n]{{0,200}}?{_SPACE}-p(?!ort)(?P<it>{_NO_VARIABLE}{_MIXED}{_QUOTED}{{6,}}+)",
+    # hashes of passwords, and the sign-in of a container registry
+    r"(?P<it>\$(?:apr1|[156y]|2[aby]|7|argon2id?)\$[A-Za-z0-9./=,$+-]{20,})",
+    rf"\"auths?(?:\\{{0,7}}\"){_GAP}:{_GAP}\\{{0,7}}\"(?P<it>(?=[a-z0-9+/]*[A-Z])(?=[A-Za-z+/]*[0-9=])[A-Za-z0-9+/]{{12,}}={{0,2}})(?=\\{{0,7}}\")",
     # anything that says so
     rf"{_PASSWORD}{_IS}{_QUOTE}(?P<it>{_NO_VARIABLE}{_UNUSUAL}{_QUOTED}{{4,}}+)(?={_QUOTE})",
     rf"{_PASSWORD}(?:{_IS}|>|%3[Ee])(?P<it>{_NO_PATH}{_MIXED}{_VALUE}{{6,}}+){_NO_CALL}",

@@ -272,3 +272,23 @@ def test_an_output_that_the_agent_cut_is_compared_by_its_whole_lines(
 @given(st.text(), st.text())
 def test_only_equal_texts_have_no_difference(one: str, other: str) -> None:
     assert (difference(one, other) is None) == (one == other)
+
+
+def test_thousands_of_secrets_in_one_text_are_taken_out_in_reasonable_time() -> None:
+    scrub = Scrubber(learns=True)
+    secrets = [f"q{number:05}Zx-horse" for number in range(4000)]
+    text = scrub("\n".join(f"password={secret}" for secret in secrets))
+    assert (scrub.knows, "horse" in text) == (4000, False)
+    assert scrub(f"user:{secrets[-1]}") == "user:[secret 4000]"
+
+
+def test_of_secrets_that_begin_alike_the_longest_is_taken_out() -> None:
+    scrub = Scrubber(["abcdefgh-1", "abcdefgh-1-more"])
+    assert scrub("x=abcdefgh-1-more y=abcdefgh-1") == "x=[secret] y=[secret 2]"
+
+
+def test_a_file_that_looks_like_one_key_is_not_looked_for_line_by_line() -> None:
+    scrub = Scrubber(learns=True)
+    lines = "\n".join(f"line{number:06}abcdef" for number in range(2000))
+    assert scrub(f"-----BEGIN PRIVATE KEY-----\n{lines}") == "[secret]"
+    assert scrub.knows == 0

@@ -446,3 +446,88 @@ def _talk(base_url: str) -> list[tuple[int, Any]]:
             results = [{"type": "tool_result", "tool_use_id": i, "content": "a b"} for i in calls]
             talk = [*talk, {"role": "user", "content": results}]
     return got
+
+
+def _nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("given", [{"a": _nested(400)}, {"a": _nested(150)}, ["no", "object"]])
+def test_what_no_script_can_say_reaches_the_agent_and_is_told(
+    api: Api, path: Path, tmp_path: Path, given: Any, *, streamed: bool
+) -> None:
+    api.reply = answering("Hi", {"type": "tool_use", "id": "t", "name": "Bash", "input": given})
+    environ = {"ANTHROPIC_BASE_URL": api.base_url}
+    with Recorder(path, project=tmp_path / "project", environ=environ) as recorder:
+        said = ask(_url(recorder), prompt(), streamed=streamed).read()
+    assert said.rstrip().endswith(b"}")
+    assert "1 answer of the API broke off or could not be written down; left out." in list(
+        recorder.warnings()
+    )
+
+
+def test_what_is_nested_in_many_levels_can_be_played(api: Api, path: Path, tmp_path: Path) -> None:
+    given = {"a": _nested(90)}
+    api.reply = answering("Hi", {"type": "tool_use", "id": "t", "name": "Bash", "input": given})
+    environ = {"ANTHROPIC_BASE_URL": api.base_url}
+    with Recorder(path, project=tmp_path / "project", environ=environ) as recorder:
+        ask(_url(recorder), prompt()).read()
+    assert load_script(path).session[0].turn[0].tools[0].rendered({}) == given
+
+
+def test_a_request_that_can_not_be_understood_is_passed_on(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("runner.replay.recording.proxy.find_place", mistaken)
+    assert ask(_url(recorder), prompt()).status == HTTPStatus.OK
+    assert any("could not be written down" in warning for warning in recorder.warnings())
+
+
+def test_a_status_that_is_none_and_counts_below_zero_can_be_loaded_again(
+    api: Api, recorder: Recorder, path: Path
+) -> None:
+    api.reply = lambda handler: handler.send_json(999, failure(999, "odd"))
+    ask(_url(recorder), prompt()).read()
+    odd = Answer("msg_1", ({"type": "text", "text": "Hi"},), {"input_tokens": -1})
+    api.reply = lambda handler: handler.send_json(200, message(odd, "m-1"))
+    ask(_url(recorder), prompt(), streamed=False).read()
+    recorder.save()
+    failed, said = load_script(path).session[0].turn
+    assert (failed.error and failed.error.status, said.usage and said.usage.input_tokens) == (
+        599,
+        None,
+    )
+
+
+def test_two_runs_that_record_to_one_file_are_told(
+    api: Api, recorder: Recorder, path: Path, tmp_path: Path
+) -> None:
+    ask(_url(recorder), prompt()).read()
+    environ = {"ANTHROPIC_BASE_URL": api.base_url}
+    with Recorder(path, project=tmp_path / "project", environ=environ) as other:
+        ask(_url(other), prompt()).read()
+    ask(_url(recorder), prompt(2)).read()
+    recorder.save()
+    assert any("changed by somebody else" in warning for warning in recorder.warnings())
+
+
+def test_a_recording_that_did_not_grow_is_not_written_again(recorder: Recorder, path: Path) -> None:
+    ask(_url(recorder), prompt()).read()
+    before = path.stat().st_ino, path.stat().st_mtime_ns
+    recorder.save()
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/x.toml", "loop", "x\0y", "a" * 300])
+def test_a_file_that_can_not_be_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    wanted = Path(name) if name.startswith("~") else tmp_path / name
+    with pytest.raises(UsageError, match="can't be"):
+        Recorder(wanted, project=tmp_path / "project", environ={}).__enter__()

@@ -261,3 +261,41 @@ def test_errors_of_the_api_are_cleaned_whole() -> None:
     tape.failed(_place(), {"status": 429, "message": "no", "headers": {"x": "Bearer abc123defg"}})
     (failed,) = _session(tape)["turn"]
     assert failed["error"]["headers"] == {"x": "Bearer [secret]"}
+
+
+class _Counting(Scrubber):
+    """Counts the texts that it is given."""
+
+    texts = 0
+
+    def __call__(self, text: str) -> str:
+        self.texts += 1
+        return super().__call__(text)
+
+
+def test_what_was_cleaned_is_not_cleaned_again_for_every_write() -> None:
+    scrub = _Counting(learns=True)
+    tape = Tape(Cleaner(Places(), scrub))
+    tape.asked(_place(), [PROMPT])
+    tape.said(_place(), [PROMPT], _said(_text("Hello."), _call()))
+    before = scrub.texts
+    tape.sessions()
+    assert scrub.texts == before
+
+
+def test_a_secret_that_shows_later_costs_only_the_texts_that_have_it() -> None:
+    scrub = _Counting(learns=True)
+    tape = Tape(Cleaner(Places(), scrub))
+    tape.asked(_place(), [PROMPT])
+    tape.said(_place(), [PROMPT], _said(_text("ada:qZ7-correct-horse"), _call()))
+    scrub.learn("qZ7-correct-horse")
+    before = scrub.texts
+    assert tape.sessions()[0][1]["turn"][0]["text"] == "ada:[secret]"
+    assert scrub.texts == before + 1
+
+
+def test_why_the_model_stopped_is_cleaned_too(tmp_path: Path) -> None:
+    tape = _tape()
+    tape.asked(_place(), [PROMPT])
+    tape.said(_place(), [PROMPT], Said((_text("Half."),), {}, "odd \ud800"))
+    assert RecordingFile(tmp_path / "run.toml").write(tape.sessions()) == 1

@@ -259,3 +259,41 @@ def _toml(value: object) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key} = {_toml(inner)}' for key, inner in value.items())}}}"
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a = " + "[" * 5000, f"{SMALLEST}usage = {{ input_tokens = {'9' * 5000} }}"],
+)
+def test_toml_that_the_reader_gives_up_on_is_reported(text: str) -> None:
+    assert "demo.toml is not valid TOML" in str(_complaint(text))
+
+
+def test_a_recording_of_a_later_version_says_what_to_do() -> None:
+    complaint = _complaint('[recording]\nversion = 2\nrunner = "9.0"\nmore = 1\n')
+    assert "version 2 of the format" in str(complaint)
+    assert complaint.hint == "Update runner, or record it again with this one."
+
+
+def test_an_input_that_is_nested_too_deep_is_refused_at_once() -> None:
+    given = '{"a":' + "[" * 900 + "]" * 900 + "}"
+    complaint = _complaint(f"{SMALLEST}tools = [{{ name = \"A\", input_json = '{given}' }}]")
+    assert "at most 100 levels" in str(complaint)
+
+
+def test_a_complaint_stays_short_however_deep_it_is() -> None:
+    deep = "[" * 300 + "]" * 300
+    complaint = _complaint(f'{SMALLEST}tools = [{{ name = "A", input = {{ a = {deep} }} }}]')
+    assert len(str(complaint)) < 500
+
+
+@pytest.mark.parametrize("header", ['"x\\r\\ny" = "a"', 'x = "é€"'])
+def test_headers_that_can_not_be_sent_are_refused(header: str) -> None:
+    turn = f"[[session.turn]]\nerror = {{ status = 500, headers = {{ {header} }} }}\n"
+    assert "headers" in str(_complaint(f'[[session]]\ninstruction = "coding"\n{turn}'))
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(SMALLEST, encoding="utf-8-sig")
+    assert load_script(path).session

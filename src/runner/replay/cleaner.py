@@ -61,8 +61,19 @@ class Cleaner:
         return _each_text(value, self.portable)
 
     def scrubbed(self, value: Any) -> Any:
-        """Return a JSON value of cleaned texts without the secrets that became known since."""
+        """Return a JSON value with every text in it, names included, without secrets."""
         return _each_text(value, self._scrub)
+
+    def forgetting(self, since: int) -> Callable[[Any], Any]:
+        """Return what takes out of JSON values of cleaned texts the secrets found since then.
+
+        Args:
+            since: how many were known when the texts were cleaned.
+        """
+        concerns = self._scrub.finder(since)
+        return lambda value: _each_text(
+            value, lambda text: self._scrub(text) if concerns(text) else text
+        )
 
     def comparable(self, text: str) -> str:
         """Return what of the text has to be the same in every replay."""

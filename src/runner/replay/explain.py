@@ -11,6 +11,7 @@ from runner.errors import ScriptError
 _NAMES = {"session": "session", "turn": "turn", "tools": "tool"}
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
+_KEY_LENGTH = 120
 
 
 def explain(error: ValidationError, name: str, root: type[BaseModel]) -> ScriptError:
@@ -39,7 +40,11 @@ def _place(loc: tuple[int | str, ...]) -> tuple[str, str]:
             parts.append(f"{_NAMES[keys.pop()]} {item + 1}")
         else:
             keys.append(str(item))
-    return ", ".join(parts), ".".join(keys)
+    return ", ".join(parts), _short(".".join(keys))
+
+
+def _short(key: str) -> str:
+    return key if len(key) <= _KEY_LENGTH else f"{key[:_KEY_LENGTH]}…"
 
 
 def _what(problem: Mapping[str, Any], key: str) -> str:

@@ -28,8 +28,11 @@ _PLACEHOLDER = re.compile(
     rf"\{{\{{((?:{'|'.join(PLACES)})(?::(?:{FORMS}))?|task|phase|iteration|user|host|braces)\}}\}}"
 )
 _BRACES = "{{"
+DEEPEST = 100
+"""How deep the input of a tool may be nested."""
 # A line break inside a header would let a script write headers of its own making.
-_HeaderText = Annotated[str, Field(pattern=r"^[^\r\n]*$")]
+_HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
+_HeaderText = Annotated[str, Field(pattern=r"^[\t -~\u0080-\u00ff]*$")]
 
 
 class _Part(BaseModel):
@@ -60,7 +63,7 @@ class Failure(_Part):
     message: str = "scripted failure"
     type: str | None = None
     times: int | None = Field(default=None, ge=1)
-    headers: dict[str, _HeaderText] = Field(default_factory=dict)
+    headers: dict[_HeaderName, _HeaderText] = Field(default_factory=dict)
 
 
 class ToolCall(_Part):
@@ -216,6 +219,9 @@ class Session(_Part):
         return tuple(failures), None
 
 
+RECORDING_VERSION = 1
+
+
 class Recording(_Part):
     """Says that a script was recorded from a run, and by which runner."""
 
@@ -249,12 +255,12 @@ def load_script(path: Path) -> Script:
         ScriptError: it can't be read or is wrong; says where and what to write instead.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # as editors on Windows write it
     except FileNotFoundError as error:
         raise ScriptError(
             f"The script {path} does not exist.", hint="Give the path of a script file."
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
         raise ScriptError(
             f"The script {path} can't be read: {reason(error, named=True)}.",
             hint="It must be a text file in UTF-8.",
@@ -275,16 +281,28 @@ def parse_script(text: str, *, name: str, folder: Path | None = None) -> Script:
     """
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: nested without end
         raise ScriptError(
             f"{name} is not valid TOML: {error}.",
             hint="Text of several lines stands between ''' marks; "
             "an inline { table } must stay on one line.",
         ) from error
+    _require_known_version(data, name)
     try:
         return Script.model_validate(data, context={"folder": folder})
     except ValidationError as error:
         raise explain(error, name, Script) from error
+
+
+def _require_known_version(data: Mapping[str, Any], name: str) -> None:
+    recording = data.get("recording")
+    version = recording.get("version") if isinstance(recording, dict) else None
+    if isinstance(version, int) and version > RECORDING_VERSION:
+        raise ScriptError(
+            f"{name} is a recording in version {str(version)[:20]} of the format, and this runner "
+            f"knows version {RECORDING_VERSION}.",
+            hint="Update runner, or record it again with this one.",
+        )
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
@@ -316,14 +334,22 @@ def _fill_json(value: JsonValue, values: Mapping[str, str]) -> Any:
     return value
 
 
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether a JSON value is nested deeper than that."""
+    inner = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, dict | list):
+        return False
+    return levels == 0 or any(is_deeper(item, levels - 1) for item in inner)
+
+
 def _json_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
-    if isinstance(value, dict):
+    if isinstance(value, dict) and not is_deeper(value, DEEPEST):
         return value
-    raise ValueError('"input_json" is not the text of a JSON object')
+    raise ValueError(f'"input_json" is not the text of a JSON object of at most {DEEPEST} levels')
 
 
 def _read_beside(folder: Path | None, name: str) -> str:

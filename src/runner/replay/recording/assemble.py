@@ -149,7 +149,8 @@ class _Block:
 def _counts(usage: Any) -> dict[str, int]:
     if not isinstance(usage, dict):
         return {}
-    return {name: usage[name] for name in _COUNTS if isinstance(usage.get(name), int)}
+    found = {name: usage.get(name) for name in _COUNTS}
+    return {n: count for n, count in found.items() if isinstance(count, int) and count >= 0}
 
 
 def _stop(value: Json) -> str | None:

@@ -10,6 +10,10 @@ from runner.replay.recording.upstream import Reply
 from runner.replay.wire import Json
 
 _FAILURE = 400
+_LAST_STATUS = 599  # what is beyond it is none, but says the same
+MISTAKES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
+"""What a mistake of ours raises; it must not disturb whoever passes the traffic on."""
+
 _EVENTS = "text/event-stream"
 # Without these a replay would not wait, or not see a usage limit, as the run did.
 _KEPT_HEADERS = ("retry-after", "x-should-retry")
@@ -61,7 +65,7 @@ class Listening:
         self._exchange = exchange
         self._status = reply.status
         self._headers = {
-            name.lower(): value
+            name.lower(): " ".join(value.split())
             for name, value in reply.headers()
             if name.lower() in _KEPT_HEADERS or name.lower().startswith(_KEPT_PREFIX)
         }
@@ -75,16 +79,21 @@ class Listening:
             return
         try:
             self._answer.feed(chunk)
-        except UnreadableError:
+            if isinstance(self._answer, Stream):
+                self._tell(self._answer.done)
+            elif last:
+                self._end()
+        except (UnreadableError, *MISTAKES):
             self.broke_off()
-            return
-        if isinstance(self._answer, Stream):
-            self._tell(self._answer.done)
-        elif last:
-            self.end()
 
     def end(self) -> None:
         """Take note that nothing more comes."""
+        try:
+            self._end()
+        except (UnreadableError, *MISTAKES):
+            self.broke_off()
+
+    def _end(self) -> None:
         if self._told:
             return
         if isinstance(self._answer, Body):
@@ -103,17 +112,17 @@ class Listening:
 
     def _tell(self, said: Said | None) -> None:
         if said is not None:
-            self._told = True
             self._exchange.said(said)
+            self._told = True
 
     def _tell_failure(self, body: Body) -> None:
-        self._told = True
         error = body.json().get("error")
         error = error if isinstance(error, dict) else {}
         kind = error.get("type")
         self._exchange.failed(
-            self._status,
+            min(self._status, _LAST_STATUS),
             str(error.get("message") or f"HTTP status {self._status}"),
             kind if isinstance(kind, str) and kind else None,
             self._headers,
         )
+        self._told = True

@@ -25,12 +25,36 @@ _HEADER = """\
 """
 
 
+def target_of(path: Path) -> Path:
+    """Return the absolute path of a recording, with links followed.
+
+    Raises:
+        UsageError: there is no such path.
+    """
+    try:
+        return path.expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # no such home, links in a circle, NUL
+        raise UsageError(
+            f"{str(path)!r} can't be the file of a recording: {reason(error, named=True)}.",
+            hint="Name another file.",
+        ) from error
+
+
 def check_target(path: Path, project: Path) -> None:
     """Make sure that a recording may go to `path`.
 
     Raises:
         UsageError: the file is something else, stands in the project, or can't be written.
     """
+    try:
+        _check_place(path, project)
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise _not_written(path, error) from error
+    _remove_leftovers(path)
+    _try_to_write(path)
+
+
+def _check_place(path: Path, project: Path) -> None:
     if path.is_relative_to(project):
         raise UsageError(
             f"The recording {path} would stand in the project, where agents can change it.",
@@ -46,8 +70,6 @@ def check_target(path: Path, project: Path) -> None:
             f"{path} exists and is not a recording.",
             hint="Name a new file; only an earlier recording is written over.",
         )
-    _remove_leftovers(path)
-    _try_to_write(path)
 
 
 def _try_to_write(path: Path) -> None:
@@ -68,10 +90,14 @@ def _try_to_write(path: Path) -> None:
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        raise UsageError(
-            f"The recording {path} can't be written: {reason(error, named=True)}.",
-            hint=write_error(path, error).hint,
-        ) from error
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"The recording {path} can't be written: {reason(error, named=True)}.",
+        hint=write_error(path, error).hint,
+    )
 
 
 def _remove_leftovers(path: Path) -> None:
@@ -84,12 +110,19 @@ def _remove_leftovers(path: Path) -> None:
 
 
 class RecordingFile:
-    """Writes a recording again and again while it grows."""
+    """Writes a recording again and again while it grows.
+
+    Attributes:
+        disturbed: whether somebody else has replaced the file meanwhile.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._head = _toml({"recording": {"version": 1, "runner": __version__}})
         self._rendered: dict[int, tuple[int, str]] = {}
+        self._written: dict[int, int] = {}
+        self._left: tuple[int, int] | None = None
+        self.disturbed = False
 
     def write(self, sessions: Sequence[tuple[int, Json]]) -> int:
         """Write the sessions that have turns, in one step; only its owner may read the file.
@@ -107,10 +140,21 @@ class RecordingFile:
             # A long run has many sessions, and all but the last are as they were.
             if session["turn"] and self._rendered.get(place, (-1,))[0] != revision:
                 self._rendered[place] = (revision, _toml({"session": [session]}))
-        parts = [self._rendered[place][1] for place in sorted(self._rendered)]
-        if parts:
+        revisions = {place: rendered[0] for place, rendered in self._rendered.items()}
+        found = self._found()
+        self.disturbed |= found is not None and self._left not in (None, found)
+        if revisions != self._written or (self._rendered and found != self._left):
+            parts = [self._rendered[place][1] for place in sorted(self._rendered)]
             write_atomic(self._path, _HEADER + "\n".join([self._head, *parts]), mode=0o600)
-        return len(parts)
+            self._written, self._left = revisions, self._found()
+        return len(self._rendered)
+
+    def _found(self) -> tuple[int, int] | None:
+        """Return what tells the file that stands there from another; None when there is none."""
+        with contextlib.suppress(OSError):
+            now = self._path.stat()
+            return now.st_ino, now.st_mtime_ns
+        return None
 
 
 def _toml(document: dict[str, Any]) -> str:
@@ -133,6 +177,6 @@ def _may_be_replaced(path: Path) -> bool:
         return False
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return not data or isinstance(data.get("recording"), dict)

@@ -17,13 +17,14 @@ from runner.replay.ask import AGENT_HEADER, BadRequestError, agent_of, parse_ask
 from runner.replay.cleaner import Cleaner
 from runner.replay.loopback import LoopbackHandler, LoopbackServer
 from runner.replay.player import find_place
-from runner.replay.recording.exchange import Exchange
-from runner.replay.recording.file import RecordingFile, check_target
+from runner.replay.recording.exchange import MISTAKES, Exchange
+from runner.replay.recording.file import RecordingFile, check_target, target_of
 from runner.replay.recording.tape import Tape
 from runner.replay.recording.upstream import UNREACHABLE, Call, Reply, Upstream, upstream_url
 
 _CREDENTIAL_HEADER = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
 _LOOK_SECONDS = 0.25
+_EXCERPT = 200
 
 
 class Recorder:
@@ -41,17 +42,17 @@ class Recorder:
         recorded: how many agent sessions the file holds.
 
     Raises:
-        UsageError: on entering, when the file can't be used.
+        UsageError: at once or on entering, when the file can't be used.
         ConfigError: on entering, when the traffic can't be recorded.
     """
 
     def __init__(self, path: Path, *, project: Path, environ: Mapping[str, str]) -> None:
-        self._path = path.expanduser().resolve()
+        self._path = target_of(path)
         self._project = project
         self._environ = environ
         self._writing = threading.Lock()
         self._file = RecordingFile(self._path)
-        self._problem: RunnerError | None = None
+        self._problem: Exception | None = None
         self._http: _Server | None = None
         self.recorded = 0
         self.cleaner = Cleaner.here(project, environ, learns=True)
@@ -97,7 +98,7 @@ class Recorder:
         with self._writing:
             try:
                 self.recorded = self._file.write(self.tape.sessions())
-            except RunnerError as error:
+            except (RunnerError, *MISTAKES) as error:
                 self._problem = error
             else:
                 self._problem = None
@@ -105,7 +106,14 @@ class Recorder:
     def warnings(self) -> Iterator[str]:
         """Yield in words what went wrong with the recording, and what it does not hold."""
         if self._problem is not None:
-            yield f"The recording is not complete. {self._problem}"
+            known = isinstance(self._problem, RunnerError)
+            what = str(self._problem) if known else repr(self._problem)[:_EXCERPT]
+            yield f"The recording is not complete. {what}"
+        if self._file.disturbed:
+            yield (
+                f"{self._path} was changed by somebody else during the run, such as another run with "
+                "the same --record; it holds this one. Give each run a file of its own."
+            )
         yield from self.tape.warnings()
 
 
@@ -123,7 +131,11 @@ class _Handler(LoopbackHandler[_Server]):
         except BadRequestError as error:
             self.send_failure(error.status, str(error))
             return
-        exchange = self._exchange(body)
+        try:
+            exchange = self._exchange(body)
+        except MISTAKES:
+            self.server.recorder.tape.missed()
+            exchange = None
         call = Call()
         with _cancelled_with(self.connection, call):
             try:

@@ -3,7 +3,7 @@
 import json
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,19 +11,36 @@ from runner.marker import PromptMarker
 from runner.replay.cleaner import Cleaner
 from runner.replay.heard import comparable_results, prompt_text
 from runner.replay.player import Place, conversation
-from runner.replay.recording.assemble import Said
+from runner.replay.recording.assemble import Said, UnreadableError
+from runner.replay.script import DEEPEST, is_deeper
 from runner.replay.wire import Json, natural_stop
 
 _SESSION_KEYS = ("task", "phase")
+_DEEPEST_TOML = 30  # levels; such a table is no longer read by anybody
 
 
 @dataclass
 class _Conversation:
-    marker: PromptMarker
-    prompt: str
+    """A conversation in cleaned texts.
+
+    Attributes:
+        heading: the keys of its session but for the turns.
+        known: how many secrets all of its texts are clean of.
+    """
+
+    heading: Json
+    known: int
     turns: dict[int, Json] = field(default_factory=dict)
     failures: dict[int, list[Json]] = field(default_factory=dict)
     revision: int = 0
+
+    def forget(self, clean: Callable[[Any], Any], known: int) -> None:
+        """Take out the secrets that became known meanwhile."""
+        self.heading = clean(self.heading)
+        self.turns = {index: clean(turn) for index, turn in self.turns.items()}
+        self.failures = {index: clean(failing) for index, failing in self.failures.items()}
+        self.known = known
+        self.revision += 1
 
     def recorded(self) -> Iterator[Json]:
         """Yield the turns up to the first that is missing."""
@@ -71,8 +88,9 @@ class Tape:
                 return False
             if conversation(place) in self._talks:
                 return False
-            prompt = self._cleaner.comparable(prompt_text(messages) or "")
-            self._talks[conversation(place)] = _Conversation(place.marker, prompt)
+            known = self._cleaner.knows
+            heading = self._heading(place.marker, messages)
+            self._talks[conversation(place)] = _Conversation(heading, known)
             return True
 
     def said(self, place: Place, messages: Sequence[Json], said: Said) -> bool:
@@ -80,7 +98,11 @@ class Tape:
 
         Returns:
             whether the agent session is over with it, as far as can be told.
+
+        Raises:
+            UnreadableError: no script can say it.
         """
+        known = self._cleaner.knows
         turn = self._turn(said)
         if place.turn:
             turn["results"] = comparable_results(messages, self._cleaner)
@@ -89,21 +111,29 @@ class Tape:
             if talk is None:
                 return False
             talk.turns[place.turn] = turn
+            talk.known = min(talk.known, known)
             talk.revision += 1
             return talk.is_over
 
     def failed(self, place: Place, failing: Json) -> None:
         """Take down a failure of the API; equal ones in a row are counted."""
+        known = self._cleaner.knows
         clean: Json = self._cleaner.portable_json(failing)
         with self._lock:
             talk = self._talks.get(conversation(place))
             if talk is None:
                 return
             before = talk.failures.setdefault(place.turn, [])
+            talk.known = min(talk.known, known)
             talk.revision += 1
             if before and {**before[-1], "times": 1} == {**clean, "times": 1}:
                 clean["times"] = before.pop()["times"] + 1
             before.append({"times": 1, **clean})
+
+    def missed(self) -> None:
+        """Take down that a request could not be understood."""
+        with self._lock:
+            self.cut_off += 1
 
     def broke_off(self, place: Place) -> None:
         """Take down that an answer did not arrive as a whole."""
@@ -118,14 +148,21 @@ class Tape:
         what was said before, too.
         """
         with self._lock:
-            known = self._cleaner.knows
+            # What is taken out may be what hid another.
+            while any(talk.known < self._cleaner.knows for talk in self._talks.values()):
+                self._forget()
             return [
-                (
-                    talk.revision + known,
-                    self._cleaner.scrubbed(_session(talk, list(talk.recorded()))),
-                )
+                (talk.revision, {**talk.heading, "turn": list(talk.recorded())})
                 for talk in self._talks.values()
             ]
+
+    def _forget(self) -> None:
+        known = self._cleaner.knows
+        for since in {talk.known for talk in self._talks.values()} - {known}:
+            clean = self._cleaner.forgetting(since)
+            for talk in self._talks.values():
+                if talk.known == since:
+                    talk.forget(clean, known)
 
     def warnings(self) -> Iterator[str]:
         """Yield in words what of the run can't be played again."""
@@ -139,11 +176,20 @@ class Tape:
                 "played again."
             )
         if self.cut_off:
-            yield f"{_count(self.cut_off, 'answer')} of the API broke off; left out."
+            yield (
+                f"{_count(self.cut_off, 'answer')} of the API broke off or could not be written "
+                "down; left out."
+            )
         if gaps:
             yield f"{_count(gaps, 'session')} recorded only up to an answer that is missing."
         if unanswered:
             yield f"{_count(unanswered, 'session')} ended before the model answered; left out."
+
+    def _heading(self, marker: PromptMarker, messages: Sequence[Json]) -> Json:
+        keys = {key: getattr(marker, key) for key in _SESSION_KEYS if getattr(marker, key)}
+        heading = {"instruction": str(marker.instruction), "iteration": marker.iteration, **keys}
+        prompt = self._cleaner.comparable(prompt_text(messages) or "")
+        return {**self._cleaner.scrubbed(heading), "prompt": prompt}
 
     def _turn(self, said: Said) -> Json:
         turn: Json = {}
@@ -158,29 +204,20 @@ class Tape:
             turn["tools"] = [self._call(block) for block in calls]
         natural = natural_stop(calls)
         if not (text or calls) or (said.stop_reason or natural) != natural:
-            turn["stop_reason"] = said.stop_reason or natural
+            turn["stop_reason"] = self._cleaner.portable(said.stop_reason or natural)
         if said.usage:
             turn["usage"] = dict(said.usage)
         return turn
 
     def _call(self, block: Json) -> Json:
-        given = self._cleaner.portable_json(block.get("input") or {})
+        given = block.get("input") or {}
+        if not isinstance(given, dict) or is_deeper(given, DEEPEST):
+            raise UnreadableError
+        given = self._cleaner.portable_json(given)
         name = self._cleaner.portable(str(block.get("name") or "?"))
-        if _fits_toml(given):
+        if _fits_toml(given) and not is_deeper(given, _DEEPEST_TOML):
             return {"name": name, "input": given}
         return {"name": name, "input_json": json.dumps(given)}
-
-
-def _session(talk: _Conversation, turns: list[Json]) -> Json:
-    marker = talk.marker
-    keys = {key: getattr(marker, key) for key in _SESSION_KEYS if getattr(marker, key)}
-    return {
-        "instruction": str(marker.instruction),
-        "iteration": marker.iteration,
-        **keys,
-        "prompt": talk.prompt,
-        "turn": turns,
-    }
 
 
 def _joined(said: Said, kind: str) -> str:
