@@ -44,7 +44,7 @@ def test_leaving_the_script_does_not_hide_why_a_run_ended() -> None:
 
 def test_where_the_script_was_left_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     ending(ExitReason.ALL_PASSED, ["Turn 3 of coding", "later"])
-    assert "2 times; first: Turn 3 of coding" in capsys.readouterr().err
+    assert "2 times; first:\n       Turn 3 of coding" in capsys.readouterr().err
 
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
