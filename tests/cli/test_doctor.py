@@ -187,3 +187,60 @@ def test_a_narrow_terminal_breaks_a_finding_at_words(
         "      Run `git init` and commit what is there, so that\n"
         "      changes can be seen and undone.\n"
     ) in capsys.readouterr().out
+
+
+def notify(project: Path, text: str) -> None:
+    (project / ".runner").mkdir(exist_ok=True)
+    (project / ".runner" / "runner.toml").write_text(f"[notify]\n{text}\n", encoding="utf-8")
+
+
+def test_a_notification_that_could_not_arrive_is_a_warning(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notify(project, 'webhook = "$NO_SUCH_VARIABLE"')
+    code, states, output = doctor(project, capsys)
+    assert (code, states["Notifications"]) == (0, "warn")
+    assert "the variable NO_SUCH_VARIABLE holds no http address" in output
+
+
+def test_whom_a_run_would_tell_is_shown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notify(project, 'command = ["sh", "-c", "exit 1"]\non = ["paused"]')
+    _, states, output = doctor(project, capsys)
+    assert states["Notifications"] == "ok"
+    assert "the command sh, on paused" in output
+
+
+def on_trial(project: Path, event: str) -> int:
+    return invoke(["doctor", "-p", str(project), "--notify", event])
+
+
+def test_a_notification_on_trial_is_sent(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = project / "out"
+    notify(project, f"""command = ["sh", "-c", "cat > {out}"]""")
+    assert on_trial(project, "paused") == 0
+    assert json.loads(out.read_text(encoding="utf-8"))["exit_reason"] == "paused"
+    assert "the command sh took `paused`" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wishes", ["", 'command = ["sh", "-c", "exit 3"]'])
+def test_a_trial_that_nobody_hears_of_is_a_failure_of_its_own(
+    wishes: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notify(project, wishes)
+    assert on_trial(project, "finished") == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "A run can start."
+
+
+def test_an_event_that_a_run_would_not_tell_is_said(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notify(project, 'command = ["true"]')
+    assert on_trial(project, "stopped") == 0
+    assert "a run would not tell `stopped`" in capsys.readouterr().out
+
+
+def test_an_event_that_does_not_exist_is_wrong_usage(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["doctor", "-p", str(project), "--notify", "stoped"]) == 2
+    assert "Did you mean stopped?" in capsys.readouterr().err

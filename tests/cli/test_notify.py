@@ -14,7 +14,8 @@ import pytest
 
 from runner.cli import notify, notify_targets
 from runner.cli.notify import Notifier
-from runner.config.runner_file import Notify
+from runner.cli.notify_trial import try_out, unready
+from runner.config.runner_file import NOTIFY_EVENTS, Notify
 from runner.deliverables.model import Counts
 from runner.loop.events import ExitReason, RunEnded, RunEvent, RunResult, Waiting
 
@@ -336,3 +337,45 @@ def test_every_event_reaches_the_presenter() -> None:
     with Notifier(Notify(), seen.append, lambda _: None) as notifier:
         notifier(ended())
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        (
+            Notify(webhook="$NO_SUCH_VARIABLE"),
+            "the variable NO_SUCH_VARIABLE holds no http address",
+        ),
+        (Notify(webhook="http://[::1/SECRET"), "its address is not a valid one"),
+        (Notify(command=("/does/not/exist",)), "there is no such program"),
+    ],
+)
+def test_what_could_never_arrive_is_seen_before(wishes: Notify, said: str) -> None:
+    ((_, problem),) = unready(wishes)
+    assert said in problem
+    assert "SECRET" not in problem
+
+
+def test_looking_ahead_sends_nothing(hook: Hook, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert list(unready(Notify(command=("sh", "-c", f"cat > {out}"), webhook=hook.url))) == []
+    assert (hook.got, out.exists()) == ([], False)
+
+
+@pytest.mark.parametrize("event", NOTIFY_EVENTS)
+def test_a_trial_is_what_a_run_would_send_and_says_that_it_is_none(
+    event: str, hook: Hook, tmp_path: Path
+) -> None:
+    assert list(try_out(Notify(webhook=hook.url), event, tmp_path)) == [("the webhook", None)]
+    tell(Notify(webhook=hook.url, on=(event,)), ended(ExitReason(hook.got[0][1]["exit_reason"])))
+    (on_trial, trial), (told, payload) = hook.got
+    assert (on_trial, told) == (event, event)
+    assert trial.keys() == {*payload, "trial"}
+    assert "no run has ended" in trial["message"]
+
+
+@pytest.mark.parametrize("hook", [(500,)], indirect=True)
+def test_a_trial_is_made_once(hook: Hook, tmp_path: Path) -> None:
+    ((_, problem),) = try_out(Notify(webhook=hook.url), "finished", tmp_path)
+    assert problem == "it answered 500."
+    assert len(hook.got) == 1

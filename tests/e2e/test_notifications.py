@@ -92,3 +92,13 @@ def test_notifications_that_get_lost_change_nothing_of_the_run(tmp_path: Path) -
         (ours.path / ".runner" / "runner.toml").write_text(settings, encoding="utf-8")
         done = ours.run()
     assert (done.returncode, done.stderr.count("A notification was not delivered")) == (0, 2)
+
+
+def test_what_can_never_arrive_is_told_at_the_start(tmp_path: Path) -> None:
+    with project(tmp_path, refusing(401, "invalid x-api-key")) as ours:
+        (ours.path / ".runner").mkdir()
+        settings = '[notify]\nwebhook = "$NO_SUCH_VARIABLE"\n'
+        (ours.path / ".runner" / "runner.toml").write_text(settings, encoding="utf-8")
+        said = ours.run().stderr
+    before, after = "Notifications won't reach the webhook", "was not delivered to the webhook"
+    assert -1 < said.find(before) < said.find(after)

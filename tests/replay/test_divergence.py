@@ -144,6 +144,11 @@ def test_what_a_recording_goes_on_with_is_told_when_the_replay_ends() -> None:
     ]
 
 
+def test_a_recording_that_nothing_was_asked_of_says_where_to_look() -> None:
+    (said,) = _player().unplayed()
+    assert "Is the project as it was before the recorded run" in said
+
+
 def test_a_recording_played_to_its_end_has_nothing_left() -> None:
     player = _player()
     review = {"role": "user", "content": PromptMarker(Instruction.REVIEW, 1).render()}

@@ -63,7 +63,7 @@ class Notifier:
         self._warn = warn
         self._sleep = sleep
         self._waits_for: float | None = None
-        self._targets = _targets(wishes)
+        self._targets = targets_of(wishes)
         self._sending: dict[threading.Thread, Target] = {}
         self._over = threading.Event()
 
@@ -94,9 +94,7 @@ class Notifier:
     def _notify(self, name: str, payload: Mapping[str, Any]) -> None:
         if name not in self._wishes.on:
             return
-        clean = Redactor(os.environ).value(payload)
-        # Half a character, which JSON may carry, is no reason to fail.
-        body = json.dumps(clean, ensure_ascii=False).encode("utf-8", "replace")
+        body = body_of(payload)
         for target in self._targets:
             # A daemon: the end of the command does not wait for ever for somebody's web server.
             thread = threading.Thread(target=self._deliver, args=(target, name, body), daemon=True)
@@ -126,7 +124,15 @@ class Notifier:
         self._warn(f"A notification was not delivered to {target.title}: {problem} {advice}")
 
 
-def _targets(wishes: Notify) -> list[Target]:
+def body_of(payload: Mapping[str, Any]) -> bytes:
+    """Return what is sent: JSON without credentials."""
+    clean = Redactor(os.environ).value(payload)
+    # Half a character, which JSON may carry, is no reason to fail.
+    return json.dumps(clean, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def targets_of(wishes: Notify) -> list[Target]:
+    """Return whom `[notify]` names."""
     targets: list[Target] = []
     if wishes.command:
         targets.append(CommandTarget(wishes.command))

@@ -8,6 +8,7 @@ import base64
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,6 +63,13 @@ class Target(Protocol):
 
     title: str
 
+    def check(self) -> None:
+        """See whether anything could arrive, as far as that shows without sending.
+
+        Raises:
+            NotSentError: nothing could.
+        """
+
     def send(self, event: str, body: bytes) -> None:
         """Send a notification once.
 
@@ -82,6 +90,11 @@ class CommandTarget:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._over = False
+
+    def check(self) -> None:
+        """Look whether there is such a program."""
+        if shutil.which(self._command[0]) is None:
+            raise NotSentError("there is no such program.", final=True)
 
     def send(self, event: str, body: bytes) -> None:
         """Run the command. What it leaves running when it ends well goes on."""
@@ -178,6 +191,10 @@ class WebhookTarget:
     def __init__(self, address: str) -> None:
         self._address = address
 
+    def check(self) -> None:
+        """Look whether the address is known and could be one."""
+        self._parts()
+
     def send(self, event: str, body: bytes) -> None:
         """Post it. The answer's body is not read, and redirects are not followed."""
         headers = {
@@ -185,8 +202,8 @@ class WebhookTarget:
             "User-Agent": f"runner/{__version__}",
             "X-Runner-Event": event,
         }
+        url, authorization = self._parts()
         try:
-            url, authorization = _without_credentials(urlsplit(self._known_address()))
             # The scheme was checked, and the opener knows no other.
             request = urllib.request.Request(  # noqa: S310
                 url, data=body, headers={**headers, **authorization}
@@ -197,6 +214,13 @@ class WebhookTarget:
 
     def give_up(self) -> None:
         """Nothing to do: its thread ends with the program, and its time is limited."""
+
+    def _parts(self) -> tuple[str, dict[str, str]]:
+        address = self._known_address()
+        try:
+            return _without_credentials(urlsplit(address))
+        except ValueError as error:
+            raise NotSentError(_INVALID, final=True) from error
 
     def _known_address(self) -> str:
         if not self._address.startswith("$"):

@@ -13,6 +13,8 @@ from runner.agent.credentials import HINT as SIGN_IN_HINT
 from runner.agent.credentials import SignIn, find_credentials
 from runner.agent.process import bundled_agent
 from runner.autonomy.assembly import open_control_plane
+from runner.cli.notify import targets_of
+from runner.cli.notify_trial import try_out, unready
 from runner.cli.presenter.output import Output
 from runner.config.agent_file import load_agent_file
 from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
@@ -164,6 +166,33 @@ def _budget(name: str, chosen: Chosen) -> Iterator[Finding]:
         yield Finding(name, "fail", spent, hint)
 
 
+def _notifications(name: str, chosen: Chosen) -> Iterator[Finding]:
+    wishes = chosen.file.notify
+    problems = list(unready(wishes))
+    for title, problem in problems:
+        yield Finding(name, "warn", f"{title}: {problem}", "See [notify] in .runner/runner.toml.")
+    if (targets := targets_of(wishes)) and not problems:
+        told = " and ".join(target.title for target in targets)
+        yield Finding(name, "ok", f"{told}, on {', '.join(wishes.on) or 'nothing'}")
+
+
+def notification_on_trial(chosen: Chosen, event: str) -> Iterator[Finding]:
+    """Send one notification to all that `[notify]` names, and tell what became of it."""
+    name, wishes = "Notification on trial", chosen.file.notify
+    if not targets_of(wishes):
+        hint = "Name a `command` or a `webhook` under [notify] in .runner/runner.toml."
+        yield Finding(name, "fail", "there is nobody to tell", hint)
+    for title, problem in try_out(wishes, event, chosen.project_dir):
+        if problem is None:
+            yield Finding(name, "ok", f"{title} took `{event}`")
+        else:
+            hint = "See [notify] in .runner/runner.toml."
+            yield Finding(name, "fail", f"{title}: {problem}", hint)
+    if event not in wishes.on:
+        hint = f'Add "{event}" to `on` under [notify] in .runner/runner.toml.'
+        yield Finding(name, "warn", f"a run would not tell `{event}`", hint)
+
+
 Check = Callable[[str, Chosen], Iterator[Finding]]
 
 CHECKS: tuple[tuple[str, Check], ...] = (
@@ -178,4 +207,5 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Feature flags", _flags),
     ("State", _state),
     ("Budget", _budget),
+    ("Notifications", _notifications),
 )

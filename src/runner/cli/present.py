@@ -13,6 +13,7 @@ from runner.cli.assembly import Job, perform
 from runner.cli.divergence_text import INDENT, laid_out
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
 from runner.cli.notify import Notifier
+from runner.cli.notify_trial import unready
 from runner.cli.placing import Placing, place_to_name
 from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.cli.run_log import RunLog
@@ -57,6 +58,10 @@ def present(job: Job, chosen: Chosen) -> Presented:
         if has_unadopted(job.project_dir):
             text = "This project has a plan of Autonoe, which a run here does not use."
             log(Notice("warning", text, "`runner init --from-autonoe` takes it over."))
+        # At its end, which is when they are wanted, it would be too late to mend them.
+        for title, problem in unready(notify):
+            hint = "`runner doctor --notify finished` tries it."
+            log(Notice("warning", f"Notifications won't reach {title}: {problem}", hint))
         sink = _with_divergences(job, Placing(place_to_name(job.project_dir), log))
         result = perform(replace(job, facts=(*job.facts, ("Log", log.shown))), sink)
     return Presented(result, presenter.lost, in_json=chosen[OUTPUT_FORMAT] != "text")

@@ -28,6 +28,10 @@ from runner.replay.wire import (
 
 _SMALL_TALK = "OK"
 _EXCERPT = 200
+_NOTHING_ASKED = (
+    "No session of the recording was asked for. Is the project as it was before the recorded run, "
+    "with its .runner/ of then?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +115,15 @@ class Player:
         if self._script.recording is None:
             return []
         with self._lock:
-            reached = dict(self._reached)
-        return [
+            reached, diverged = dict(self._reached), bool(self._divergences)
+        left = [
             f"Session {number} of the recording ({session.title}) {_how_far(had, answers)}."
             for number, session in enumerate(self._script.session, start=1)
             for had, answers in ((reached.get(number - 1, 0), session.answers),)
             if not session.fallback and not session.repeat and had < answers
         ]
+        # One cause is enough to say, where each session would be as true and less help.
+        return [_NOTHING_ASKED] if left and not reached and not diverged else left
 
     def diverge(self, message: str, place: Place | None = None) -> None:
         """Note that something happened which the script does not say."""
