@@ -102,3 +102,42 @@ def test_what_can_never_arrive_is_told_at_the_start(tmp_path: Path) -> None:
         said = ours.run().stderr
     before, after = "Notifications won't reach the webhook", "was not delivered to the webhook"
     assert -1 < said.find(before) < said.find(after)
+
+
+def test_a_run_that_can_not_start_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "told"
+    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+        ask_to_be_told(ours, folder)
+        ours.environment |= {"ANTHROPIC_API_KEY": ""}
+        assert ours.run().returncode == 2
+    ((event, payload),) = told(folder)
+    assert (event, payload["exit_code"], payload["exit_reason"]) == ("failed", 2, "error")
+
+
+LOOKS = """
+[[session]]
+instruction = "coding"
+repeat = true
+
+[[session.turn]]
+tools = [{ name = "Write", input = { file_path = "{{project}}/look.py", content = "import os; open('seen', 'w').write(os.environ.get('NIGHT_HOOK', 'hidden'))" } }]
+
+[[session.turn]]
+tools = [{ name = "Bash", input = { command = "python3 look.py" } }]
+
+[[session.turn]]
+text = "Looked."
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--no-sandbox",)], ids=["sandbox", "no sandbox"])
+def test_agents_do_not_have_the_address_that_a_variable_holds(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    with project(tmp_path, PLAN_TWO + LOOKS) as ours:
+        (ours.path / ".runner").mkdir()
+        (ours.path / ".runner" / "runner.toml").write_text('[notify]\nwebhook = "$NIGHT_HOOK"\n')
+        ours.environment |= {"NIGHT_HOOK": "http://127.0.0.1:9/x"}
+        ours.run("-n", "2", *options)
+        seen = (ours.path / "seen").read_text()
+    assert seen == "hidden"

@@ -57,7 +57,8 @@ class ClaudeAgentFactory:
         """See `AgentFactory.connect`."""
         # The import costs a second of CPU; in a thread it overlaps with the process start.
         await anyio.to_thread.run_sync(_import_sdk)
-        process = AgentProcess(self._wrap(plan.instruction, [str(self._settings.agent_binary)]))
+        words = self._wrap(plan.instruction, [str(self._settings.agent_binary)])
+        process = AgentProcess(words, self._settings.hidden)
         slot, stderr = SinkSlot(), StderrTail()
         try:
             tools = self._make_tools(plan.instruction)

@@ -50,6 +50,7 @@ class AgentSettings:
         extra_tools: the user's additional tools (agent.json). One that a permission rule
             scopes, as `WebFetch(domain:example.com)` does, is allowed in that scope alone.
         sandbox: returns the settings of the agent's own sandbox; None leaves it off.
+        hidden: names of variables that the agent does not inherit.
     """
 
     project_dir: Path
@@ -59,6 +60,7 @@ class AgentSettings:
     mcp_servers: Mapping[str, Any] = field(default_factory=dict)
     extra_tools: tuple[str, ...] = ()
     sandbox: Callable[[Instruction], dict[str, Any] | None] = lambda _: None
+    hidden: tuple[str, ...] = ()
 
 
 def session_options(

@@ -28,6 +28,7 @@ from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
+from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.loop.events import Notice, RunResult, RunStarted
@@ -195,6 +196,7 @@ def _assemble(
             mcp_servers=config.mcpServers,
             extra_tools=config.extra_tools,
             sandbox=containment.sdk_settings,
+            hidden=load_runner_file(job.project_dir).notify.variables,
         ),
         judge=judge,
         make_tools=parts.make_tools,

@@ -1,5 +1,6 @@
 """Who judges the work of a run: the verifier, the reviewer's briefing, and the checkpoints."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,9 +30,14 @@ def judges_of(
     Raises:
         ConfigError: runner.toml is wrong.
     """
-    common = load_runner_file(project).verification
+    file = load_runner_file(project)
+    common, hidden = file.verification, file.notify.variables
     verifier = make_verifier(
-        project, containment, settings=policy, timeout_minutes=common.timeout_minutes
+        project,
+        containment,
+        settings=policy,
+        timeout_minutes=common.timeout_minutes,
+        environ={name: value for name, value in os.environ.items() if name not in hidden},
     )
     briefing = PhaseBriefing(
         project, session_id, load=deliverables.load, common_verification=common.commands

@@ -5,18 +5,13 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
 from runner.cli.inert import json_text
-from runner.cli.result import result_object
+from runner.cli.never_began import never_began
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
-from runner.deliverables.model import Counts, StatusFile
-from runner.deliverables.repository import StatusRepository
-from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.errors import RunnerError
-from runner.loop.events import ExitReason, RunEnded, RunResult
 
 _SIGINT = 2
 _SIGNAL_EXIT_BASE = 128
@@ -99,32 +94,9 @@ def _print_result(
     hint: str | None,
     signal_number: int | None = None,
 ) -> None:
-    """Print the result object of a command that ended before it began (CONTRACT §3)."""
-    spec_id, file = _standing(_project_of(arguments, os.environ))
-    result = result_object(
-        RunEnded(
-            RunResult(
-                command=arguments[0],
-                exit_reason=ExitReason.ERROR if signal_number is None else ExitReason.INTERRUPTED,
-                message=message,
-                hint=hint,
-                spec_id=spec_id,
-                counts=file.counts if file else Counts(),
-                blocked_ids=tuple(d.id for d in file.blocked) if file else (),
-                signal_number=signal_number,
-            )
-        )
-    )
-    sys.stdout.write(json_text({**result, "exit_code": code}) + "\n")
-
-
-def _standing(project: Path) -> tuple[str, StatusFile | None]:
-    """Return the id of a project's spec and its deliverables, as far as they can be told."""
-    with suppress(RunnerError, OSError, ValueError):
-        if project.is_dir():
-            file = StatusRepository(status_path(project)).load()
-            return (file.spec_id if file else derive_spec_id(project)), file
-    return "", None
+    project = _project_of(arguments, os.environ)
+    result = never_began(arguments[0], project, code, message, hint, signal_number=signal_number)
+    sys.stdout.write(json_text(result) + "\n")
 
 
 def complete_thinking(arguments: Sequence[str]) -> list[str]:

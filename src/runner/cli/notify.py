@@ -77,6 +77,10 @@ class Notifier:
             waiting = {"type": "waiting", "reason": event.reason, "resets_at": event.resets_at}
             self._notify("quota", waiting)
 
+    def never_began(self, payload: Mapping[str, Any]) -> None:
+        """Tell of a run that could not start; `payload` is its result object."""
+        self._notify("failed", payload)
+
     def __enter__(self) -> Self:
         return self
 

@@ -3,15 +3,17 @@
 import errno
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import typer
 
 from runner.cli.adoption import has_unadopted
 from runner.cli.assembly import Job, perform
 from runner.cli.divergence_text import INDENT, laid_out
-from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
+from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code, exit_code_for_error
+from runner.cli.never_began import never_began
 from runner.cli.notify import Notifier
 from runner.cli.notify_trial import unready
 from runner.cli.placing import Placing, place_to_name
@@ -20,6 +22,7 @@ from runner.cli.run_log import RunLog
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
+from runner.errors import RunnerError
 from runner.loop.events import Notice, RunEnded, RunEvent, RunResult
 from runner.loop.ports import RunSink
 from runner.wording import plural, reason
@@ -63,8 +66,19 @@ def present(job: Job, chosen: Chosen) -> Presented:
             hint = "`runner doctor --notify finished` tries it."
             log(Notice("warning", f"Notifications won't reach {title}: {problem}", hint))
         sink = _with_divergences(job, Placing(place_to_name(job.project_dir), log))
-        result = perform(replace(job, facts=(*job.facts, ("Log", log.shown))), sink)
+        try:
+            result = perform(replace(job, facts=(*job.facts, ("Log", log.shown))), sink)
+        except RunnerError as error:
+            # Whoever started it at a terminal reads it there.
+            if not sys.stderr.isatty():
+                notifier.never_began(_refusal(job, error))
+            raise
     return Presented(result, presenter.lost, in_json=chosen[OUTPUT_FORMAT] != "text")
+
+
+def _refusal(job: Job, error: RunnerError) -> Mapping[str, Any]:
+    code = exit_code_for_error(error)
+    return never_began(job.command, job.project_dir, code, error.message, error.hint)
 
 
 def _with_divergences(job: Job, sink: RunSink) -> RunSink:

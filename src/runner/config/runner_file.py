@@ -62,6 +62,12 @@ class Notify:
     webhook: str | None = None
     on: tuple[str, ...] = NOTIFY_EVENTS[:-1]
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that are secrets: whoever has an address can post to it."""
+        named = self.webhook is not None and self.webhook.startswith("$")
+        return (str(self.webhook)[1:],) if named else ()
+
 
 @dataclass(frozen=True, slots=True)
 class RunnerFile:
