@@ -1,5 +1,6 @@
 """`[notify]`: who is told how a run goes, and that nothing of it can fail the run."""
 
+import contextlib
 import json
 import os
 import socket
@@ -194,6 +195,29 @@ class Babbler(threading.Thread):
                 connection.close()
 
 
+class Trickler(Babbler):
+    """Sends headers that never end, a piece at a time, so that no read ever waits long."""
+
+    def run(self) -> None:
+        connection, _ = self._listening.accept()
+        with contextlib.suppress(OSError), self._listening, connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while True:
+                connection.sendall(b"x")
+                time.sleep(0.05)
+
+
+def test_a_hook_that_trickles_has_no_more_time_than_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(notify_targets, "SECONDS", 0.5)
+    trickler = Trickler(None)
+    trickler.start()
+    tell(Notify(webhook=trickler.url), ended())
+    trickler.join(60)
+    assert not trickler.is_alive()
+
+
 def test_an_answer_that_is_no_http_is_a_warning_without_the_address() -> None:
     babbler = Babbler(b"what?\r\n\r\n")
     babbler.start()
@@ -208,6 +232,8 @@ def test_an_answer_that_is_no_http_is_a_warning_without_the_address() -> None:
         "http://ada:SECRET@/x",
         "http://127.0.0.1:0/SECRET",
         "http://[::1/SECRET",
+        "http://127.0.0.1:9/SECRÉT",
+        f"http://{'a' * 100}.invalid/SECRET",
     ],
 )
 def test_an_address_that_is_none_is_a_warning_without_it(address: str) -> None:

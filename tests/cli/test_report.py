@@ -363,7 +363,13 @@ def test_what_is_no_report_is_never_overwritten(cli: Cli) -> None:
     assert "is no report of runner" in err
 
 
-@pytest.mark.parametrize("name", [".", "no/such/folder/report.html", "link.html", "pipe.html", ""])
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".", "no/such/folder/report.html", "link.html", "pipe.html", "",
+        "~nobody-of-this-name/report.html", f"{'a' * 300}.html",
+    ],
+)  # fmt: skip
 def test_a_place_that_can_not_be_written_is_wrong_usage(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

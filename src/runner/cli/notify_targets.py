@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from http import HTTPStatus
-from http.client import HTTPException, InvalidURL
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, InvalidURL
 from typing import Any, NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
@@ -245,15 +246,20 @@ def _without_credentials(address: SplitResult) -> tuple[str, dict[str, str]]:
 
 
 def _post(request: urllib.request.Request) -> None:
+    limit = _Limit()
     try:
-        with _opener().open(request, timeout=SECONDS):
+        with limit, _opener(limit).open(request, timeout=SECONDS):
             pass
+    except UnicodeError as error:
+        raise NotSentError(_INVALID, final=True) from error
     except urllib.error.HTTPError as error:
         with error:
             _refused(error.code)
     except InvalidURL as error:
         raise NotSentError(_INVALID, final=True) from error
     except (OSError, ValueError, HTTPException) as error:
+        if limit.over:
+            raise NotSentError(f"it took longer than {SECONDS:g} s.") from error
         cause = getattr(error, "reason", error)
         why = reason(cause) if isinstance(cause, BaseException) else str(cause)
         raise NotSentError(f"{inert(_AN_ADDRESS.sub('…', why), _SHOWN)}.") from error
@@ -270,6 +276,59 @@ def _refused(status: int) -> NoReturn:
     raise NotSentError(f"it answered {status}.", final=not passing)
 
 
+class _Limit:
+    """Ends the connections of a request when its time is over, whatever trickles in meanwhile."""
+
+    def __init__(self) -> None:
+        self._connections: list[HTTPConnection] = []
+        self._timer = threading.Timer(SECONDS, self._end)
+        self._timer.daemon = True
+        self.over = False
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def http(self, *args: Any, **options: Any) -> HTTPConnection:
+        """Return a connection that is ended in time."""
+        return self._noted(HTTPConnection(*args, **options))
+
+    def https(self, *args: Any, **options: Any) -> HTTPConnection:
+        """Return a connection with TLS that is ended in time."""
+        return self._noted(HTTPSConnection(*args, **options))
+
+    def _noted(self, connection: HTTPConnection) -> HTTPConnection:
+        self._connections.append(connection)
+        return connection
+
+    def _end(self) -> None:
+        self.over = True
+        for connection in self._connections:
+            with contextlib.suppress(OSError, TypeError):  # it may be closed already
+                # Below TLS, whose own shutdown is not made for two threads.
+                socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, limit: _Limit) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(self._limit.http, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, limit: _Limit) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(self._limit.https, req)
+
+
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """A redirect would lose the payload, or carry it to whom nobody named."""
 
@@ -277,13 +336,13 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def _opener(limit: _Limit) -> urllib.request.OpenerDirector:
     """Return what knows http and https alone."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
+        _Http(limit),
+        _Https(limit),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
         _NoRedirects(),

@@ -82,7 +82,12 @@ def _target(html: str | None, *, as_json: bool) -> Path | None:
         raise UsageError("--html needs the name of a file.", hint="E.g. --html report.html")
     from runner.cli.reporting.target import check_target  # noqa: PLC0415 - Jinja is slow
 
-    path = Path(html).expanduser()
+    try:
+        path = Path(html).expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            f"{html} names the home of somebody who is not known here.", hint="Name another file."
+        ) from error
     check_target(path)
     return path
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from runner.cli.reporting.page import GENERATOR
 from runner.errors import StateWriteError, UsageError
 from runner.files import read_regular, write_atomic
+from runner.wording import reason
 
 _HEAD_BYTES = 4096
 _OTHER_NAME = "Name another file, e.g. report.html; `-` writes to stdout."
@@ -17,6 +18,15 @@ def check_target(path: Path) -> None:
     Raises:
         UsageError: it is a folder, something that is no report, or its folder is missing.
     """
+    try:
+        _check(path)
+    except OSError as error:  # a name that is too long, say
+        raise UsageError(
+            f"{path} can't be written: {reason(error, named=True)}.", hint=_OTHER_NAME
+        ) from error
+
+
+def _check(path: Path) -> None:
     if path.is_symlink():
         raise UsageError(
             f"{path} is a symbolic link, and runner does not write through it.", hint=_OTHER_NAME
