@@ -108,7 +108,7 @@ def test_a_run_that_can_not_start_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "told"
     with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
         ask_to_be_told(ours, folder)
-        ours.environment |= {"ANTHROPIC_API_KEY": ""}
+        (ours.path / ".runner" / "agent.json").write_text("{")
         assert ours.run().returncode == 2
     ((event, payload),) = told(folder)
     assert (event, payload["exit_code"], payload["exit_reason"]) == ("failed", 2, "error")
