@@ -54,8 +54,12 @@ def with_pip(what: Path, folder: Path) -> Path:
     return folder / "env/bin/runner"
 
 
+# As pip takes them: a proxy may re-sign. pipx installs with uv where it finds it.
+SYSTEM_CERTIFICATES = {"UV_NATIVE_TLS": "true", "UV_SYSTEM_CERTS": "true"}
+
+
 def with_pipx(what: Path, folder: Path, installers: Path) -> Path:
-    places = {"PIPX_HOME": folder / "home", "PIPX_BIN_DIR": folder / "bin"}
+    places = {"PIPX_HOME": folder / "home", "PIPX_BIN_DIR": folder / "bin", **SYSTEM_CERTIFICATES}
     command = (installers / "pipx", "install", "--python", sys.executable, what)
     run(*command, cwd=folder, **places)
     return folder / "bin/runner"
@@ -63,9 +67,8 @@ def with_pipx(what: Path, folder: Path, installers: Path) -> Path:
 
 def with_uv(what: Path, folder: Path, installers: Path) -> Path:
     places = {"UV_TOOL_DIR": folder / "tools", "UV_TOOL_BIN_DIR": folder / "bin",
-              "UV_CACHE_DIR": folder / "cache"}  # fmt: skip
-    # The system's certificates, as pip takes them: a proxy may re-sign.
-    command = (installers / "uv", "tool", "install", "--native-tls", "--python", sys.executable)
+              "UV_CACHE_DIR": folder / "cache", **SYSTEM_CERTIFICATES}  # fmt: skip
+    command = (installers / "uv", "tool", "install", "--python", sys.executable)
     run(*command, what, cwd=folder, **places)
     return folder / "bin/runner"
 
