@@ -193,6 +193,11 @@ def test_the_seals_secret_stands_where_the_policy_lets_nobody_read(temp: Path) -
     assert prepare(temp).outputs["state"].endswith("/.local/state")
 
 
+def test_what_no_artifact_may_be_called_is_replaced_in_its_name(temp: Path) -> None:
+    ran = prepare(temp, ARTIFACT="feature/a: b\nkey=forged")
+    assert ran.outputs["artifact"] == "feature-a- b-key-forged-implement"
+
+
 def test_artifacts_of_a_run_have_names_of_their_own(temp: Path) -> None:
     names = [
         prepare(temp).outputs["artifact"],
