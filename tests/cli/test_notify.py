@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import threading
 import time
@@ -265,6 +266,26 @@ def test_the_end_does_not_wait_for_a_hook_that_never_answers(
     babbler.start()
     (warning,) = tell(Notify(webhook=babbler.url), ended())
     assert "too long" in warning
+
+
+def test_a_signal_ends_the_wait_for_a_hook() -> None:
+    babbler = Babbler(None)
+    babbler.start()
+    warnings: list[str] = []
+
+    def interrupt() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    wishes = Notify(webhook=babbler.url)
+    with Notifier(wishes, lambda _: None, warnings.append, look_away=interrupt) as notifier:
+        notifier(ended())
+    assert ["a signal came before it was done" in warning for warning in warnings] == [True]
+
+
+def test_signals_mean_afterwards_what_they_meant_before() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    tell(Notify(command=("true",)), ended())
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_command_gets_the_payload_and_the_event(tmp_path: Path) -> None:

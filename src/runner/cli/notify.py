@@ -7,9 +7,11 @@ lost is a warning.
 
 import json
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 from runner.cli.notify_targets import CommandTarget, NotSentError, Target, WebhookTarget
@@ -41,6 +43,10 @@ _EVENT_OF: Mapping[ExitReason, str] = {
 }
 
 
+def _doze() -> None:
+    time.sleep(0.02)
+
+
 class Notifier:
     """A sink that passes every event on and notifies about some.
 
@@ -49,6 +55,7 @@ class Notifier:
         sink: where every event goes on to.
         warn: is told of what could not be sent.
         sleep: waits between two tries, in seconds.
+        look_away: waits between two looks whether all is sent, at the end.
     """
 
     def __init__(
@@ -57,11 +64,13 @@ class Notifier:
         sink: RunSink,
         warn: Callable[[str], None],
         sleep: Callable[[float], None] = time.sleep,
+        look_away: Callable[[], None] = _doze,
     ) -> None:
         self._wishes = wishes
         self._sink = sink
         self._warn = warn
         self._sleep = sleep
+        self._look_away = look_away
         self._waits_for: float | None = None
         self._targets = targets_of(wishes)
         self._sending: dict[threading.Thread, Target] = {}
@@ -85,15 +94,25 @@ class Notifier:
         return self
 
     def __exit__(self, *_: object) -> None:
-        end = time.monotonic() + LAST_SECONDS
-        for thread in self._sending:
-            thread.join(max(end - time.monotonic(), 0.0))
+        problem = self._wait()
         # What a thread notices from now on is told here already.
         self._over.set()
         for thread, target in self._sending.items():
             if thread.is_alive():
                 target.give_up()
-                self._lost(target, "it took too long.")
+                self._lost(target, problem)
+
+    def _wait(self) -> str:
+        """Let what is under way arrive; return why what still is by then won't."""
+        end = time.monotonic() + LAST_SECONDS
+        with _signals() as came:
+            while any(thread.is_alive() for thread in self._sending):
+                if came.is_set():
+                    return "a signal came before it was done."
+                if time.monotonic() > end:
+                    break
+                self._look_away()
+        return "it took too long."
 
     def _notify(self, name: str, payload: Mapping[str, Any]) -> None:
         if name not in self._wishes.on:
@@ -126,6 +145,22 @@ class Notifier:
     def _lost(self, target: Target, problem: str) -> None:
         advice = "See [notify] in .runner/runner.toml."
         self._warn(f"A notification was not delivered to {target.title}: {problem} {advice}")
+
+
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """Notice signals that would end a run, instead of obeying them."""
+    came = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: came.set()) for number in numbers]
+    try:
+        yield came
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def body_of(payload: Mapping[str, Any]) -> bytes:
