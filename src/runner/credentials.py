@@ -176,7 +176,7 @@ def forms_of(secret: str) -> set[str]:
             escaped = json.dumps(escaped)[1:-1]
             forms |= {escaped, escaped.replace("/", "\\/")}
         addressed = (quote(text, safe="", errors="replace"), quote(text, errors="replace"))
-        forms |= {*addressed, *map(quote, addressed), *map(_lower_escapes, addressed)}
+        forms |= {*addressed, *map(quote, addressed), *map(lower_escapes, addressed)}
         forms.add(addressed[0].replace("%20", "+"))
     forms |= {raw.hex(), raw.hex().upper(), *_within_base64(raw)}
     return {form for form in forms if len(form) >= SHORTEST}
@@ -202,6 +202,11 @@ def without_shapes(text: str, mask: Mask) -> str:
     return text
 
 
+def lower_escapes(text: str) -> str:
+    """Return the text of an address with its escapes in small letters: both are in use."""
+    return re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), text)
+
+
 def _within_base64(raw: bytes) -> set[str]:
     """Return what stands in base64 of something that has these bytes in it."""
     forms: set[str] = set()
@@ -210,10 +215,6 @@ def _within_base64(raw: bytes) -> set[str]:
         code = code[:-1] if (before + len(raw)) % 3 else code
         forms |= {code, code.translate(_FOR_URLS)}
     return forms
-
-
-def _lower_escapes(text: str) -> str:
-    return re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), text)
 
 
 def _is_long(line: str) -> bool:

@@ -94,7 +94,7 @@ class Place:
     @property
     def job(self) -> Path:
         """The folder that GitHub gives a job for its own files."""
-        return self.home / "work/_temp"
+        return self.home / "_work/_temp"
 
     def environment(self, base_url: str) -> dict[str, str]:
         kept = ("PATH", "LANG", "VIRTUAL_ENV")
@@ -189,8 +189,8 @@ ATTACKS = (
     "printf '#!/bin/sh\\n' > .git/hooks/pre-commit; mv .git/hooks .git/h",
     "git config core.fsmonitor 'touch evil'; mv .git .git-away",
     'cat ~/.ssh/id_rsa ~/.env.secret ~/.local/state/runner/* > stolen.txt; printf %s "$GITHUB_TOKEN" >> stolen.txt',
-    'printf %s "$ACTIONS_ID_TOKEN_REQUEST_TOKEN" >> stolen.txt; cat ~/work/_temp/* ~/work/_temp/*/* >> stolen.txt',
-    'echo PATH=/evil >> ~/work/_temp/_runner_file_commands/set_env_1; echo PATH=/evil >> "$GITHUB_ENV"',
+    'printf %s "$ACTIONS_ID_TOKEN_REQUEST_TOKEN" >> stolen.txt; cat ~/_work/_temp/* ~/_work/_temp/*/* >> stolen.txt',
+    'echo PATH=/evil >> ~/_work/_temp/_runner_file_commands/set_env_1; echo PATH=/evil >> "$GITHUB_ENV"',
     "echo x > /tmp/runner-e2e-shared",
     "python3 -c \"open('/proc/sys/kernel/core_pattern', 'r+')\" && touch escaped",
 )

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
+from runner.credentials import lower_escapes
+
 PLACES = ("project", "home_dir", "temp_dir")
 FORMS = r"shell|slug|dash|win|slash|(?:(?:win|slash)-)?(?:[js]{1,3}|[JS]{1,3}|url2?|uri|plus)"
 """How a path may be written, as a regular expression: `{{project:url}}` and so on."""
@@ -79,7 +81,7 @@ class Places:
             for way in (path, path.resolve() if isinstance(path, Path) else path):
                 for form, text in _forms(way):
                     names.setdefault(text, _placeholder(name, form))
-                    names.setdefault(_lower_escapes(text), _placeholder(name, form))
+                    names.setdefault(lower_escapes(text), _placeholder(name, form))
         return names
 
 
@@ -154,10 +156,6 @@ def _written(text: str) -> Iterator[tuple[str, str]]:
 
 def _placeholder(name: str, form: str) -> str:
     return f"{name}:{form}" if form else name
-
-
-def _lower_escapes(text: str) -> str:
-    return re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), text)
 
 
 def _is_windows(places: Places) -> bool:

@@ -65,7 +65,7 @@ def test_ordinary_files_may_be_read(project: Path, path: str) -> None:
     "path",
     ["~/.ssh/id_rsa", "/etc/shadow", "/proc/1/environ", "~/.aws/credentials", "../.env",
      "src/link-to-outside", "src/out/shadow", "/dev/sda", "~/.netrc", "../../x/.git-credentials",
-     "/home/u/work/_temp/_runner_file_commands/set_env_1", "/__w/_temp/git-credentials-1f-2.config",
+     "/home/u/_work/_temp/_runner_file_commands/set_env_1", "/__w/_temp/git-credentials-1f-2.config",
      "/srv/machine/.credentials", "/srv/machine/.credentials_rsaparams"],
 )  # fmt: skip
 def test_credentials_and_devices_may_not_be_read(project: Path, path: str) -> None:
