@@ -83,7 +83,11 @@ def test_replayed_evidence_is_refused(client: Client) -> None:
 
 
 def test_expired_evidence_is_refused(client: Client) -> None:
-    limits = {"gate_nonce_ttl_minutes": 1, "heartbeat_grace_minutes": 60}
+    limits = {
+        "gate_nonce_ttl_minutes": 1,
+        "heartbeat_stale_minutes": 61,
+        "heartbeat_grace_minutes": 60,
+    }
     report = client.reviewed(client.at_gate(**limits))
     client.clock.wait(minutes=1)
     assert _refused_report(client, report) == "INVALID_GATE_EVIDENCE"
@@ -166,11 +170,17 @@ def test_a_proof_that_was_left_out_is_missed(working: Client) -> None:
     assert _refused_report(working, report) == "STEP_PROOF_REQUIRED"
 
 
-def test_an_expired_proof_is_refused(client: Client) -> None:
-    client.start(step_proof_ttl_minutes=1, heartbeat_grace_minutes=60)
-    report = client.report(client.next()["next_step"])
+def test_an_expired_proof_changes_no_deliverable(client: Client) -> None:
+    client.start(step_proof_ttl_minutes=1)
+    step = client.next()["next_step"]
     client.clock.wait(minutes=1)
-    assert _refused_report(client, report) == "STEP_PROOF_EXPIRED"
+    code = client.refused(
+        "task",
+        "complete",
+        task_id=step["task_id"],
+        autonomy_step_proof=step["step_proof_token"],
+    )
+    assert code == "STEP_PROOF_INVALID"
 
 
 def test_a_proof_of_a_foreign_session_is_refused(working: Client) -> None:

@@ -83,10 +83,23 @@ def test_a_proof_of_an_earlier_step_is_refused() -> None:
     _refused(caller, caller.report(step_proof=old), "STEP_PROOF_INVALID")
 
 
-def test_an_expired_proof_is_refused() -> None:
-    caller = _implementing(limits={"heartbeat_grace_minutes": 60})
-    caller.wait(minutes=15)
-    _refused(caller, caller.report(), "STEP_PROOF_EXPIRED")
+def test_a_report_on_a_long_step_counts_while_heartbeats_come() -> None:
+    caller = _implementing()
+    report = caller.report()
+    for _ in range(5):
+        caller.wait(minutes=4)
+        caller.heartbeat(10)
+    caller.next(report)
+    assert caller.state.status == "running"
+    assert caller.state.last_report is not None
+
+
+def test_a_report_after_the_time_of_its_step_counts_and_the_session_pauses() -> None:
+    caller = _implementing(limits={"heartbeat_stale_minutes": 100, "heartbeat_grace_minutes": 90})
+    caller.wait(minutes=62)
+    caller.next(caller.report())
+    assert (caller.state.status, caller.state.pause_reason) == ("paused", "step_stale")
+    assert caller.state.last_report is not None
 
 
 def test_without_the_lock_no_proof_is_needed() -> None:

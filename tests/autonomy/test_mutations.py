@@ -92,7 +92,18 @@ def test_an_expired_proof_is_refused() -> None:
     caller = _implementing()
     token = _token(caller)
     caller.wait(minutes=15)
-    assert _refused(caller, _mutation(), token) == "STEP_PROOF_EXPIRED"
+    assert _refused(caller, _mutation(), token) == "STEP_PROOF_INVALID"
+
+
+def test_a_heartbeat_prolongs_a_proof_by_its_whole_time() -> None:
+    caller = _implementing()
+    token = _token(caller)
+    caller.wait(minutes=4)
+    caller.heartbeat(10)
+    caller.wait(minutes=14)
+    authorise(caller.state, _mutation(), token, caller.env)
+    caller.wait(minutes=1)
+    assert _refused(caller, _mutation(), token) == "STEP_PROOF_INVALID"
 
 
 def test_another_deliverable_is_locked() -> None:

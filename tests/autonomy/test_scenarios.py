@@ -216,7 +216,9 @@ def test_any_stop_condition_stops(client: Client) -> None:
 
 
 def test_status_shows_timing_and_progress(client: Client) -> None:
-    client.start(heartbeat_grace_minutes=500, stop_on_phase_completion=True)
+    client.start(
+        heartbeat_stale_minutes=501, heartbeat_grace_minutes=500, stop_on_phase_completion=True
+    )
     client.clock.wait(minutes=10)
     client.finish()
     client.ok("session", "resume")

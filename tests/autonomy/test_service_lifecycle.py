@@ -22,7 +22,7 @@ def test_start_answers_with_the_fields_of_the_source(client: Client) -> None:
     assert data["limits"]["max_tasks_per_session"] == 7
     assert (data["status"], data["gate_policy"], data["spec_id"]) == ("running", "lenient", "demo")
     assert data["counters"]["tasks_remaining"] == 3
-    assert data["write_lock"] == {"enforced": True, "step_proof_ttl_minutes": 15}
+    assert data["write_lock"] == {"enforced": True, "step_proof_ttl_minutes": 60}
     assert data["active_phase_id"] == "p1"
 
 
@@ -430,3 +430,23 @@ def test_starting_keeps_the_state_out_of_commits(client: Client) -> None:
     client.start()
     ignored = (client.workspace / ".runner/.gitignore").read_text(encoding="utf-8")
     assert "autonomy/" in ignored
+
+
+@pytest.mark.parametrize(("grace", "stale"), [(20, 10), (10, 10), (10, None)])
+def test_a_grace_that_is_not_shorter_than_the_stale_time_is_refused(
+    client: Client, grace: int, stale: int | None
+) -> None:
+    code = client.refused(
+        "session", "start", heartbeat_grace_minutes=grace, heartbeat_stale_minutes=stale
+    )
+    assert code == "VALIDATION_ERROR"
+
+
+def test_a_short_stale_time_shortens_the_grace(client: Client) -> None:
+    limits = client.start(heartbeat_stale_minutes=3)["limits"]
+    assert (limits["heartbeat_grace_minutes"], limits["heartbeat_stale_minutes"]) == (2, 3)
+
+
+def test_a_proof_holds_as_long_as_its_step_may_take(client: Client) -> None:
+    lock = client.start(step_stale_minutes=240)["write_lock"]
+    assert lock["step_proof_ttl_minutes"] == 240

@@ -98,7 +98,9 @@ def _workspace(parent: Path, name: str, tasks: int) -> Client:
     folder.mkdir()
     write_status(folder, {"p1": [f"T-{n:03}" for n in range(tasks)]}, commands={"p1": ["make"]})
     client = Client(folder, RealClock(), lock_seconds=30)
-    client.start(heartbeat_grace_minutes=600, max_tasks_per_session=1000)
+    client.start(
+        heartbeat_stale_minutes=601, heartbeat_grace_minutes=600, max_tasks_per_session=1000
+    )
     return client
 
 

@@ -85,9 +85,10 @@ def _step_proof_conflict(client: McpClient) -> Envelope:
 
 
 def _step_proof_expired(client: McpClient) -> Envelope:
-    earlier = in_the_past(client, minutes=20)
-    patient = {"heartbeat_grace_minutes": 60, "heartbeat_stale_minutes": 60}
-    return _report(client, earlier.report(_first(earlier, **patient)))
+    earlier = in_the_past(client, minutes=2)
+    report = earlier.report(_first(earlier))
+    earlier.next(report)
+    return _report(client, report)
 
 
 def _write_lock_active(client: McpClient) -> Envelope:

@@ -4,13 +4,13 @@ from typing import Any
 
 from tests.server.mcp_client import McpClient, in_the_past
 
-_PATIENT = {"heartbeat_grace_minutes": 60, "heartbeat_stale_minutes": 60}
+_PATIENT = {"heartbeat_grace_minutes": 60, "heartbeat_stale_minutes": 61}
 
 
 def _expired(client: McpClient) -> dict[str, Any]:
-    """Return a step that was issued so long ago that its proof holds no more."""
+    """Return a step that was issued so long ago that its proof allows no change any more."""
     earlier = in_the_past(client, minutes=20)
-    earlier.start(**_PATIENT)
+    earlier.start(**_PATIENT, step_proof_ttl_minutes=15)
     step: dict[str, Any] = earlier.next()["next_step"]
     return step
 
@@ -22,9 +22,14 @@ def _refused_with(client: McpClient, report: dict[str, Any]) -> str:
 
 def test_showing_an_expired_step_again_does_not_renew_its_proof(client: McpClient) -> None:
     step = _expired(client)
-    shown = client.ok("step", "replay")["next_step"]
-    assert _refused_with(client, client.report(shown)) == "STEP_PROOF_EXPIRED"
-    assert client.ok("session", "status")["last_step_id"] == step["step_id"]
+    proof = client.ok("step", "replay")["next_step"]["step_proof_token"]
+    change = client.call("task", "complete", task_id=step["task_id"], autonomy_step_proof=proof)
+    assert change["data"]["error_code"] == "STEP_PROOF_INVALID"
+
+
+def test_a_report_that_comes_after_its_proof_has_expired_counts(client: McpClient) -> None:
+    step = _expired(client)
+    assert client.next(client.report(step))["next_step"]["task_id"] != step["task_id"]
 
 
 def test_after_a_pause_and_a_resume_the_work_comes_again_with_a_proof_that_holds(

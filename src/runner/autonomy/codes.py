@@ -85,7 +85,7 @@ CODES: dict[ErrorCode, CodeInfo] = {
         _C, "The step was reported already with other content; ask for the next step."
     ),
     ErrorCode.STEP_PROOF_EXPIRED: CodeInfo(
-        _A, "Pause and resume the session; `next` then issues the step with a new token."
+        _A, "The step was reported before; `replay` shows what followed."
     ),
     ErrorCode.AUTONOMY_WRITE_LOCK_ACTIVE: CodeInfo(
         _A, "Only the current step's own deliverable may be changed; end the session to do more."

@@ -28,7 +28,7 @@ from runner.autonomy.engine.transition import Transition
 from runner.autonomy.engine.waiving import Justification, audit_start
 from runner.autonomy.enums import SessionStatus
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.models import Record, SessionState
+from runner.autonomy.models import Limits, Record, SessionState, WriteLock
 from runner.autonomy.params import (
     ReasonParams,
     RebaseParams,
@@ -237,14 +237,20 @@ class LifecycleCommands:
 
 
 def start_options(defaults: StartOptions, params: StartParams) -> StartOptions:
-    """Return the defaults with what the caller chose over them."""
+    """Return the defaults with what the caller chose over them.
+
+    Raises:
+        RefusedError: VALIDATION_ERROR, the limits contradict each other.
+    """
+    limits = _limits(defaults.limits, params)
     return StartOptions(
-        limits=_over(defaults.limits, params),
+        limits=limits,
         stop_conditions=_over(defaults.stop_conditions, params),
         write_lock=_over(
             defaults.write_lock,
             params,
             enforced=params.enforce_autonomy_write_lock,
+            step_proof_ttl_minutes=_proof_minutes(defaults.write_lock, limits, params),
         ),
         gate_policy=params.gate_policy or defaults.gate_policy,
         gates_required=(
@@ -252,6 +258,29 @@ def start_options(defaults: StartOptions, params: StartParams) -> StartOptions:
         ),
         idempotency_key=params.idempotency_key,
     )
+
+
+def _limits(defaults: Limits, params: StartParams) -> Limits:
+    """Return the limits; the first heartbeat is due before a later one would be (seed 000)."""
+    limits = _over(defaults, params)
+    stale, grace = limits.heartbeat_stale_minutes, limits.heartbeat_grace_minutes
+    if grace < stale:
+        return limits
+    if params.heartbeat_grace_minutes is None:
+        return limits.evolve(heartbeat_grace_minutes=max(stale - 1, 1))
+    raise RefusedError(
+        ErrorCode.VALIDATION_ERROR,
+        f"heartbeat_grace_minutes ({grace}) must be less than heartbeat_stale_minutes ({stale}).",
+        hint="Lower the grace, or raise the time after which a heartbeat is stale.",
+        details={"field": "heartbeat_grace_minutes"},
+    )
+
+
+def _proof_minutes(defaults: WriteLock, limits: Limits, params: StartParams) -> int:
+    """Return how long a proof holds: as long as its step may take, unless the caller chose."""
+    if params.step_proof_ttl_minutes is not None:
+        return params.step_proof_ttl_minutes
+    return max(defaults.step_proof_ttl_minutes, limits.step_stale_minutes)
 
 
 def _over(record: R, params: StartParams, **named: Any) -> R:

@@ -40,7 +40,6 @@ _BLOCKED = LoopSignal.BLOCKED_RUNTIME
 _NAMED = " --session-id {session_id}"
 _SESSION = f"[{_NAMED}]"  # left out where the id is unknown: the only live session is meant then
 _RESUME = "runner session resume" + _SESSION
-_PAUSE = "runner session pause" + _SESSION
 _REBASE = "runner session rebase" + _SESSION
 _RESET = "runner session reset" + _NAMED
 _STATUS = "runner session status" + _SESSION
@@ -156,14 +155,7 @@ ERROR_ROWS: Mapping[ErrorCode, Row] = {
     ErrorCode.STEP_PROOF_REQUIRED: Row(None, (_SHOW_STEP,)),
     ErrorCode.STEP_PROOF_INVALID: Row(None, (_SHOW_STEP,)),
     ErrorCode.STEP_PROOF_CONFLICT: Row(None, (_LOOK,)),
-    ErrorCode.STEP_PROOF_EXPIRED: Row(
-        None,
-        (
-            _LOOK,
-            Action("pause", "While the step is outstanding: rest the session…", _PAUSE),
-            Action("resume", "…and have the step issued with a new token.", _RESUME),
-        ),
-    ),
+    ErrorCode.STEP_PROOF_EXPIRED: Row(None, (_SHOW_STEP,)),
     ErrorCode.AUTONOMY_WRITE_LOCK_ACTIVE: Row(None, (_SHOW_STEP,)),
     ErrorCode.INVALID_GATE_EVIDENCE: Row(None, (_REVIEW_AGAIN,)),
     ErrorCode.INVALID_CURSOR: Row(None, (_CORRECT,)),

@@ -106,9 +106,11 @@ def _report_with_a_forged_proof(cli: Cli) -> tuple[str, ...]:
 
 
 def _report_after_its_time(cli: Cli) -> tuple[str, ...]:
-    before = cli.in_the_past(minutes=20)
-    before.start(step_proof_ttl_minutes=15)
-    return _result(cli.report(before.next()["next_step"]))
+    before = cli.in_the_past(minutes=2)
+    before.start()
+    report = before.report(before.next()["next_step"])
+    before.next(report)
+    return _result(report)
 
 
 def _another_report_on_the_same_step(cli: Cli) -> tuple[str, ...]:

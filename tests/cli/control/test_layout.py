@@ -101,7 +101,11 @@ def test_a_terminal_is_used_within_reason(
 
 def test_a_stalled_phase_is_said_so(cli: Cli) -> None:
     before = cli.in_the_past(hours=3)
-    minutes = {"heartbeat_grace_minutes": 600, "step_stale_minutes": 600}
+    minutes = {
+        "heartbeat_stale_minutes": 601,
+        "heartbeat_grace_minutes": 600,
+        "step_stale_minutes": 600,
+    }
     before.start(
         gates_required=False, step_proof_ttl_minutes=600, stop_on_phase_completion=False, **minutes
     )

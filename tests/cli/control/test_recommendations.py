@@ -84,7 +84,12 @@ def _silent(cli: Cli) -> dict[str, Any]:
 
 def _slow(cli: Cli) -> dict[str, Any]:
     before = cli.in_the_past(minutes=30)
-    before.start(step_stale_minutes=1, heartbeat_grace_minutes=60, step_proof_ttl_minutes=60)
+    before.start(
+        step_stale_minutes=1,
+        heartbeat_stale_minutes=61,
+        heartbeat_grace_minutes=60,
+        step_proof_ttl_minutes=60,
+    )
     return cli.answer(cli.report(before.next()["next_step"]))
 
 

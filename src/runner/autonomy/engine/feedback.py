@@ -37,7 +37,10 @@ def match_step(turn: Turn) -> Turn | Stop:
 
 
 def check_step_proof(turn: Turn) -> Turn | Stop:
-    """Rule 2, with the write lock enforced: the report carries the step's own token, in time."""
+    """Rule 2, with the write lock enforced: the report carries the step's own token.
+
+    A report is never refused for its age: rule 3 records it, and rule 7 then pauses the session.
+    """
     if turn.report is None or not turn.state.write_lock.enforced:
         return turn
     token = turn.report.step_proof
@@ -48,12 +51,6 @@ def check_step_proof(turn: Turn) -> Turn | Stop:
         raise RefusedError(ErrorCode.STEP_PROOF_INVALID, "No proof of this step can be used.")
     if not same_token(token, proof.proof_hash):
         raise RefusedError(ErrorCode.STEP_PROOF_INVALID, "The step_proof is wrong.")
-    if turn.env.now >= proof.expires_at:
-        raise RefusedError(
-            ErrorCode.STEP_PROOF_EXPIRED,
-            "The step_proof has expired.",
-            details={"expired_at": proof.expires_at.isoformat()},
-        )
     return turn
 
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -58,9 +59,10 @@ def authorise(state: SessionState, mutation: Mutation, token: str | None, env: E
     lock, or the identical change was made a moment ago and may be made again.
 
     Raises:
-        RefusedError: STEP_PROOF_REQUIRED, STEP_PROOF_INVALID, STEP_PROOF_EXPIRED,
-            STEP_PROOF_CONFLICT, or AUTONOMY_WRITE_LOCK_ACTIVE when the proof is good but the
-            step does not allow the change.
+        RefusedError: STEP_PROOF_REQUIRED; STEP_PROOF_INVALID, also for one that has expired;
+            STEP_PROOF_EXPIRED or STEP_PROOF_CONFLICT for one that was used before; or
+            AUTONOMY_WRITE_LOCK_ACTIVE when the proof is good but the step does not allow the
+            change.
     """
     if state.status.is_terminal or not state.write_lock.enforced:
         return state
@@ -85,13 +87,25 @@ def _check_proof(state: SessionState, token: str | None, env: Env) -> StepProof:
         )
     if proof is None or not same_token(token, proof.proof_hash):
         raise RefusedError(ErrorCode.STEP_PROOF_INVALID, "The autonomy_step_proof is wrong.")
-    if env.now >= proof.expires_at:
+    expires_at = _expiry(state, proof)
+    if env.now >= expires_at:
         raise RefusedError(
-            ErrorCode.STEP_PROOF_EXPIRED,
+            ErrorCode.STEP_PROOF_INVALID,
             "The autonomy_step_proof has expired.",
-            details={"expired_at": proof.expires_at.isoformat()},
+            hint="Report the step, or pause and resume the session and ask for the next step. "
+            "Heartbeats prolong a proof.",
+            details={"expired_at": expires_at.isoformat()},
         )
     return proof
+
+
+def _expiry(state: SessionState, proof: StepProof) -> datetime:
+    """Return when the proof expires: each heartbeat prolongs it by its whole time."""
+    beat = state.context.last_heartbeat_at
+    if beat is None:
+        return proof.expires_at
+    lifetime = timedelta(minutes=state.write_lock.step_proof_ttl_minutes)
+    return max(proof.expires_at, beat + lifetime)
 
 
 def _check_allowed(state: SessionState, mutation: Mutation) -> None:
