@@ -171,3 +171,33 @@ def test_a_damaged_session_of_nobody_knows_which_spec_fails_closed(working: Clie
     working.session_file().write_text("{", encoding="utf-8")
     assert working.refused("task", "complete", task_id="A-001") == "SESSION_UNRECOVERABLE"
     assert working.refused("session", "start") == "SPEC_SESSION_EXISTS"
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_passed_deliverable_is_not_unblocked(client: Client, started: bool) -> None:
+    client.ok("task", "complete", task_id="A-001")
+    if started:
+        client.start(enforce_autonomy_write_lock=False, reason_code="by_hand")
+    assert client.refused("task", "unblock", task_id="A-001") == "VALIDATION_ERROR"
+    assert statuses(client.workspace)["A-001"] == "passed"
+
+
+def test_the_missing_proof_is_named_before_the_status_of_the_deliverable(client: Client) -> None:
+    client.ok("task", "complete", task_id="A-001")
+    client.start()
+    client.next()
+    assert client.refused("task", "block", task_id="A-001") == "STEP_PROOF_REQUIRED"
+
+
+def test_a_pass_taken_back_without_the_lock_is_issued_again(client: Client) -> None:
+    client.start(enforce_autonomy_write_lock=False, gates_required=False, reason_code="by_hand")
+    step = client.next()["next_step"]
+    following = client.next(client.report(step))["next_step"]
+    client.ok("task", "update-status", task_id=step["task_id"], status="pending")
+    issued = [following["task_id"]]
+    data = client.next(client.report(following))
+    while data["next_step"]["type"] not in ("pause", "complete_spec"):
+        issued.append(data["next_step"].get("task_id"))
+        data = client.next(client.report(data["next_step"]))
+    assert step["task_id"] in issued
+    assert set(statuses(client.workspace).values()) == {"passed"}

@@ -61,8 +61,21 @@ def test_a_waiver_does_not_wake_the_session(workspace: Path) -> None:
 def test_verification_is_not_waived(workspace: Path) -> None:
     caller = Caller(workspace, "supervised")
     caller.start()
+    step = caller.next()["next_step"]
+    while step["type"] != "execute_verification":
+        step = caller.next(caller.report(step))["next_step"]
     waive(caller)
-    assert "execute_verification" in caller.finish()
+    again = caller.next(caller.report(step, "failure"))["next_step"]
+    assert again["type"] == "execute_verification"
+
+
+@pytest.mark.parametrize("phase_id", ["p1", "p2"])
+def test_a_phase_with_open_deliverables_is_not_waived(workspace: Path, phase_id: str) -> None:
+    caller = Caller(workspace, "supervised")
+    caller.start()
+    code = caller.refused("task", "gate-waiver", phase_id=phase_id, reason_code="operator_override")
+    assert code == "INVALID_STATE_TRANSITION"
+    assert not [entry for entry in caller.journal() if entry["title"] == "Gate waived"]
 
 
 def test_the_journal_says_who_waived_what_and_why(workspace: Path) -> None:

@@ -8,7 +8,7 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core, Held
 from runner.autonomy.engine.lifecycle import finish
 from runner.autonomy.engine.mutations import Mutation, TaskAction, authorise
-from runner.autonomy.engine.recording import complete_task
+from runner.autonomy.engine.recording import complete_task, reopen_task
 from runner.autonomy.engine.turn import Draft, Turn
 from runner.autonomy.enums import EntryType, TaskStatus
 from runner.autonomy.models import SessionState, TaskChange
@@ -71,7 +71,6 @@ class Tasks:
     ) -> Answer:
         spec = self._core.require_spec(params.spec_id)
         task = _find(spec, params.task_id)
-        _require_legal(task, status)
         mutation = Mutation(action, task.id, {"status": status, "reason": params.reason})
         live = self._core.live_session(spec.spec_id)
         _require_same_session(params.session_id, live)
@@ -80,9 +79,11 @@ class Tasks:
                 if not held.state.status.is_terminal:
                     self._mutate_in_session(held, task, status, mutation, params)
                     return Answer(_changed(task, status, held.state), tuple(held.warnings))
-        return self._mutate_freely(spec, task, status)
+        return self._mutate_freely(spec, task, status, mutation.action)
 
-    def _mutate_freely(self, spec: Spec, task: SpecTask, status: TaskStatus | None) -> Answer:
+    def _mutate_freely(
+        self, spec: Spec, task: SpecTask, status: TaskStatus | None, action: TaskAction
+    ) -> Answer:
         """Change a deliverable that no session holds, and let none start meanwhile."""
         with self._core.store.spec_lock(spec.spec_id):
             holder = self._core.live_session(None)
@@ -94,6 +95,7 @@ class Tasks:
                     f"runner session status --session-id {holder}",
                     details={"session_id": holder},
                 )
+            _require_legal(task, action, status)
             if status is not None:
                 require_time()
                 self._core.source.apply([TaskChange(task_id=task.id, status=status)])
@@ -111,11 +113,14 @@ class Tasks:
         state = authorise(held.state, mutation, params.autonomy_step_proof, env)
         if state == held.state and state.write_lock.enforced:
             return  # the identical change again: it is made already
+        _require_legal(task, mutation.action, status)
         turn = Turn(state=state, spec=None, env=env).noting(_draft(mutation, params.reason))
         if status is not None:
             turn = turn.marking(task.id, status)
-        if status is TaskStatus.PASSED and not state.write_lock.enforced:
-            turn = turn.to(complete_task(state, task.phase_id, task.id))  # as good as a report
+        if status is not None and not state.write_lock.enforced:  # as good as a report
+            is_done = status is TaskStatus.PASSED
+            change = complete_task if is_done else reopen_task
+            turn = turn.to(change(state, task.phase_id, task.id))
         self._core.commit(held, finish(turn, {}))
 
 
@@ -141,7 +146,14 @@ def _require_same_session(named: str | None, live: str | None) -> None:
         )
 
 
-def _require_legal(task: SpecTask, status: TaskStatus | None) -> None:
+def _require_legal(task: SpecTask, action: TaskAction, status: TaskStatus | None) -> None:
+    if action is TaskAction.UNBLOCK and task.status is TaskStatus.PASSED:
+        raise RefusedError(
+            ErrorCode.VALIDATION_ERROR,
+            f"{task.id} has passed; it is not blocked.",
+            hint=f"To take the pass back: runner task update-status {task.id} --status pending.",
+            details={"task_id": task.id, "task_status": task.status},
+        )
     if status is TaskStatus.BLOCKED and task.status is TaskStatus.PASSED:
         raise RefusedError(
             ErrorCode.VALIDATION_ERROR,

@@ -15,7 +15,8 @@ class Waiving:
         """Waive the gate of a phase. The session stays as it is: resume it where it rests."""
         why = Justification(params.reason_code, params.reason, self._core.policy.describe())
         with self._core.hold(params) as held:
-            waived = waive_gate(held.state, params.phase_id, why, self._core.env())
+            spec = self._core.require_spec(held.state.spec_id)
+            waived = waive_gate(held.state, spec, params.phase_id, why, self._core.env())
             self._core.commit(held, waived)
             gate = held.state.gate(params.phase_id)
             data = {

@@ -33,11 +33,13 @@ def test_a_waiver_while_the_session_works_shows_where_it_stands(cli: Cli) -> Non
 
 def test_people_are_warned_of_what_a_waiver_did(cli: Cli) -> None:
     cli.start()
+    cli.until("run_fidelity_gate")
     assert cli.people(*WAIVER).err.startswith("Warning: The gate of p1 was waived")
 
 
 def test_the_journal_names_the_code(cli: Cli) -> None:
     cli.start()
+    cli.until("run_fidelity_gate")
     cli.ok(*WAIVER, "--reason", "seen by hand")
     entries = cli.ok("journal", "list")["events"]
     (entry,) = [entry for entry in entries if entry["title"] == "Gate waived"]

@@ -75,6 +75,8 @@ def _record_task(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
         return skipped.noting(_step_draft(report, step, "Task step skipped"))
     _refuse_blocked(turn, task_id)
     done = turn.to(complete_task(state, step.phase_id, task_id)).marking(task_id, TaskStatus.PASSED)
+    if turn.state.gate(step.phase_id).status is GateStatus.WAIVED:
+        done = done.noting(_waiver_draft(step.phase_id))
     return done.noting(_step_draft(report, step, "Task step completed"))
 
 
@@ -100,6 +102,15 @@ def complete_task(state: SessionState, phase_id: str, task_id: str) -> SessionSt
         tasks_since_resume=counters.tasks_since_resume + 1,
         consecutive_errors=0,
     )
+    return reopen_gate(state, phase_id)
+
+
+def reopen_task(state: SessionState, phase_id: str, task_id: str) -> SessionState:
+    """Take back a deliverable's completion; its phase is verified and reviewed again."""
+    if task_id not in state.completed_task_ids:
+        return state
+    left = tuple(done for done in state.completed_task_ids if done != task_id)
+    state = state.evolve(completed_task_ids=left).with_counters(tasks_completed=len(left))
     return reopen_gate(state, phase_id)
 
 
@@ -229,6 +240,11 @@ def _remember(turn: Turn, report: StepReport) -> RecordedReport:
         outcome=report.outcome,
         recorded_at=turn.env.now,
     )
+
+
+def _waiver_draft(phase_id: str) -> Draft:
+    content = f"New work in {phase_id}: the waiver of its gate no longer applies."
+    return Draft(EntryType.GATE, "Gate waiver dropped", content, {"phase_id": phase_id})
 
 
 def _step_draft(report: StepReport, step: IssuedStep, title: str, **extra: Any) -> Draft:

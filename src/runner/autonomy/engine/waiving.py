@@ -10,10 +10,12 @@ from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.lifecycle import finish, require_status
+from runner.autonomy.engine.progress import Progress
 from runner.autonomy.engine.transition import Transition, seal
 from runner.autonomy.engine.turn import Draft, Env, Turn
 from runner.autonomy.enums import EntryType, GateStatus, SessionStatus, StepType
 from runner.autonomy.models import SessionState
+from runner.autonomy.spec.structure import Spec
 
 _REVIEW_STEPS = frozenset({StepType.RUN_FIDELITY_GATE, StepType.ADDRESS_FIDELITY_FEEDBACK})
 
@@ -40,17 +42,22 @@ class Justification:
         return {"reason_code": self.code, "reason": self.reason, **self.actor}
 
 
-def waive_gate(state: SessionState, phase_id: str, why: Justification, env: Env) -> Transition:
+def waive_gate(
+    state: SessionState, spec: Spec, phase_id: str, why: Justification, env: Env
+) -> Transition:
     """Let a phase pass without its review. A step about that review is withdrawn.
 
-    Verification is not waived: the phase's commands must still succeed.
+    Verification is not waived: the phase's commands must still succeed. New work in the phase
+    ends a waiver, so one that comes before the phase's work is done is refused.
 
     Raises:
-        RefusedError: the session is over, has no such phase, or its gate is satisfied.
+        RefusedError: the session is over, has no such phase, its gate is satisfied, or
+            deliverables of the phase are still open.
     """
     require_status(state, "gate-waiver", *(s for s in SessionStatus if not s.is_terminal))
     before = state.gate(phase_id)
     _require_open_gate(state, phase_id)
+    _require_work_done(state, spec, phase_id)
     waived = state.with_gate(phase_id, status=GateStatus.WAIVED, waiver_reason=str(why))
     data = {
         "phase_id": phase_id,
@@ -97,6 +104,17 @@ def _require_open_gate(state: SessionState, phase_id: str) -> None:
             f"The gate of {phase_id} holds nothing back.",
             hint="Nothing needs to be waived: go on.",
             details={"gate_status": gate.status, "required": gate.required},
+        )
+
+
+def _require_work_done(state: SessionState, spec: Spec, phase_id: str) -> None:
+    waiting = [task.id for task in Progress.of(state, spec).pending.get(phase_id, ())]
+    if waiting:
+        raise RefusedError(
+            ErrorCode.INVALID_STATE_TRANSITION,
+            f"{phase_id} has open deliverables: {', '.join(waiting[:5])}. Its gate is not due yet.",
+            hint="Waive the gate once the phase's work is done: new work would end the waiver.",
+            details={"phase_id": phase_id, "open_task_ids": waiting},
         )
 
 
