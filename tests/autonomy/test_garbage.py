@@ -90,3 +90,22 @@ def test_leftovers_of_killed_writers_go_with_the_next_start(client: Client) -> N
     client.start(force=True)
     assert not leftover.exists()
     assert not other.exists()
+
+
+@pytest.mark.parametrize("age_days", [29, 31])
+def test_records_of_a_session_that_was_reset_go_when_it_would_have_expired(
+    client: Client, age_days: int
+) -> None:
+    step = client.at_gate()
+    client.review(step)
+    root = client.workspace / ".runner/autonomy"
+    records = [*root.glob("reviews/*.md"), *root.glob("journal/*.jsonl")]
+    assert len(records) == 2
+    client.session_file().write_text("{}", encoding="utf-8")
+    client.ok("session", "reset", session_id=client.session_id)
+    for path in records:
+        written = client.clock().timestamp()
+        os.utime(path, (written, written))
+    client.clock.wait(days=age_days)
+    client.start()
+    assert [path.exists() for path in records] == [age_days < 30] * 2

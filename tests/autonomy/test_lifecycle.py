@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.autonomy.kit import Caller, make_spec
 
-from runner.autonomy.codes import RefusedError
+from runner.autonomy.codes import ErrorCode, RefusedError
 
 SPEC = make_spec({"p1": ["A", "B"], "p2": ["C"]})
 
@@ -166,11 +166,13 @@ def test_a_heartbeat_does_not_wake_a_paused_session() -> None:
     assert caller.state.context.context_usage_pct == 50
 
 
-def test_a_heartbeat_leaves_an_ended_session_as_it_is() -> None:
+def test_a_heartbeat_on_an_ended_session_is_refused() -> None:
     caller = Caller(SPEC)
     caller.end()
     before = caller.state
-    caller.heartbeat(50)
+    with pytest.raises(RefusedError) as refusal:
+        caller.heartbeat(50)
+    assert refusal.value.code is ErrorCode.INVALID_STATE_TRANSITION
     assert caller.state == before
 
 

@@ -1,12 +1,17 @@
 """What the list of sessions shows of those that are silent, deleted or of another spec."""
 
+import base64
+import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.autonomy.plane import Client
 from tests.autonomy.surface import Caller, flag
 
 from runner.autonomy.listing import Listing
+
+SESSION = "auto_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
 def _rows(client: Client, **params: Any) -> list[dict[str, Any]]:
@@ -61,3 +66,59 @@ def test_a_silent_session_is_reckoned_as_the_pause_that_it_will_be(client: Clien
         None,
     )
     assert [action["action"] for action in status["recommended_actions"]] == ["resume"]
+
+
+def _cursor(kind: str, position: list[Any]) -> str:
+    content = json.dumps({"v": 1, "k": kind, "p": position}).encode()
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        ["2026-01-01T00:00:00", SESSION, "", ""],
+        ["yesterday", SESSION, "", ""],
+        ["2026-01-01T00:00:00+00:00", "not-a-session", "", ""],
+        ["2026-01-01T00:00:00+00:00", SESSION],
+        ["2026-01-01T00:00:00+00:00", SESSION, "", "", ""],
+    ],
+)
+def test_a_forged_cursor_of_sessions_is_refused(client: Client, position: list[str]) -> None:
+    cursor = _cursor("sessions", position)
+    assert client.refused("session", "list", cursor=cursor) == "INVALID_CURSOR"
+
+
+@pytest.mark.parametrize("filters", [{"status_filter": "running"}, {"spec_id": "demo"}])
+def test_a_cursor_of_a_list_with_other_filters_is_refused(
+    client: Client, filters: dict[str, str]
+) -> None:
+    client.start()
+    client.start(force=True)
+    page = client.call("session", "list", limit=1)
+    cursor = page["meta"]["pagination"]["cursor"]
+    assert client.refused("session", "list", limit=1, cursor=cursor, **filters) == "INVALID_CURSOR"
+
+
+@pytest.mark.parametrize("end", [-1, 0, 1, 7, 10**6, 2**70])
+def test_a_cursor_that_is_at_no_line_end_of_the_journal_is_refused(
+    client: Client, end: int
+) -> None:
+    client.start()
+    cursor = _cursor("journal", [client.session_id, end])
+    assert client.refused("session", "events", cursor=cursor) == "INVALID_CURSOR"
+
+
+def test_the_progress_of_the_active_phase_counts_what_is_blocked_and_what_is_left(
+    client: Client,
+) -> None:
+    client.ok("task", "block", task_id="A-002")
+    client.start()
+    progress = client.ok("session", "status")["active_phase_progress"]
+    counts = {name: value for name, value in progress.items() if name.startswith("tasks_")}
+    assert counts == {
+        "tasks_total": 2,
+        "tasks_completed": 0,
+        "tasks_blocked": 1,
+        "tasks_remaining": 1,
+    }
+    assert progress["percent_complete"] == 0

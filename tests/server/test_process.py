@@ -288,3 +288,27 @@ def test_the_server_needs_no_agent_sdk(workspace: Path) -> None:
     _, _, imported = _imports("mcp", cwd=workspace)
     assert "mcp" in imported
     assert not imported & {"claude_agent_sdk", "rich"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"AUTORUNNER_ROLE": "superuser"}, "names no role"),
+        ({"AUTORUNNER_POSTURE": "unattended", "AUTORUNNER_ROLE": "maintainer"}, "maintainer"),
+        ({"AUTORUNNER_FEATURE_AUTONOMY_SESSIONS": "off"}, "autonomy_sessions"),
+    ],
+)
+def test_an_unsafe_setting_is_logged_at_the_start(
+    workspace: Path, variables: dict[str, str], named: str
+) -> None:
+    done = subprocess.run(
+        command(workspace),
+        cwd=workspace,
+        env=environment(workspace) | variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert named in done.stderr

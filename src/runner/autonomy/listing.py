@@ -16,14 +16,13 @@ from runner.autonomy.engine.turn import Draft, Turn
 from runner.autonomy.enums import EntryType
 from runner.autonomy.integrity import AuditError
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.paging import decode_cursor, encode_cursor, pagination
+from runner.autonomy.paging import decode_cursor, encode_cursor, invalid_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
 from runner.autonomy.spec.source import CLOCK_TICK_NS
 from runner.autonomy.store.layout import check_session_id
 from runner.autonomy.views import failed_view, session_view, staleness, summary_view
 from runner.errors import StateError
 
-_MAX_OFFSET = 2**62
 _BROKEN = (
     "Entries on this page of the journal of {session_id} were changed, lost or added from outside. "
     "Do not rely on them: find out who writes to .runner/autonomy, and compare with a backup."
@@ -66,12 +65,12 @@ class Listing:
         rows = [row for row in self._rows() if _matches(row, params)]
         total = len(rows)
         if params.cursor is not None:
-            updated_at, session_id = decode_cursor("sessions", params.cursor, (str, str))
-            rows = [row for row in rows if _order(row) < (updated_at, session_id)]
+            position = _session_position(params)
+            rows = [row for row in rows if _order(row) < position]
         page = nlargest(params.limit, rows, key=_order)
         cursor = None
         if len(rows) > len(page):
-            cursor = encode_cursor("sessions", list(_order(page[-1])))
+            cursor = encode_cursor("sessions", [*_order(page[-1]), *_filters(params)])
         now = self._core.clock()
         sessions = [_shown(row, now) for row in page]
         return Answer({"sessions": sessions}, pagination=pagination(cursor, params.limit, total))
@@ -112,10 +111,13 @@ class Listing:
         end = None
         if params.cursor is not None:
             owner, end = decode_cursor("journal", params.cursor, (str, int))
-            if owner != session_id or not 0 <= end < _MAX_OFFSET:
-                raise RefusedError(ErrorCode.INVALID_CURSOR, "The cursor is of another journal.")
+            if owner != session_id:
+                raise invalid_cursor()
+        journal = self._core.store.journal(session_id)
         try:
-            page = self._core.store.journal(session_id).page(params.limit, end)
+            if end is not None and not journal.has_line_end(end):
+                raise invalid_cursor()
+            page = journal.page(params.limit, end)
         except OSError as error:
             raise RefusedError(
                 ErrorCode.STATE_UNWRITABLE,
@@ -227,6 +229,28 @@ def _shown(row: _Row, now: datetime) -> dict[str, Any]:
 
 def _age(row: _Row) -> str:
     return row.session_id  # which begins with the time
+
+
+def _session_position(params: ListParams) -> tuple[str, str]:
+    """Return where the next page of sessions begins.
+
+    Raises:
+        RefusedError: INVALID_CURSOR, also for one of a list with other filters.
+    """
+    cursor = params.cursor or ""
+    updated_at, session_id, *filters = decode_cursor("sessions", cursor, (str, str, str, str))
+    try:
+        has_zone = updated_at == "" or datetime.fromisoformat(updated_at).tzinfo is not None
+        check_session_id(session_id)
+    except (ValueError, RefusedError) as error:
+        raise invalid_cursor() from error
+    if not has_zone or filters != _filters(params):
+        raise invalid_cursor()
+    return updated_at, session_id
+
+
+def _filters(params: ListParams) -> list[str]:
+    return [params.status_filter or "", params.spec_id or ""]
 
 
 def _is_live(row: _Row) -> bool:

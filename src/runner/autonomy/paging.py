@@ -15,6 +15,15 @@ def encode_cursor(kind: str, position: list[Any]) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
+def invalid_cursor() -> RefusedError:
+    """Return the refusal of a cursor that no page of this list gave."""
+    return RefusedError(
+        ErrorCode.INVALID_CURSOR,
+        "The cursor is not one of this list.",
+        hint="Ask without a cursor, and with the same filters for each further page.",
+    )
+
+
 def decode_cursor(kind: str, cursor: str, types: tuple[type, ...]) -> list[Any]:
     """Return the position that a cursor of that kind holds, its parts of the given types.
 
@@ -30,7 +39,7 @@ def decode_cursor(kind: str, cursor: str, types: tuple[type, ...]) -> list[Any]:
                 return list(position)
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
-    raise RefusedError(ErrorCode.INVALID_CURSOR, "The cursor is not one of this list.")
+    raise invalid_cursor()
 
 
 def pagination(cursor: str | None, size: int, total: int | None = None) -> dict[str, Any]:

@@ -191,14 +191,19 @@ def _counters(state: SessionState, spec: Spec | None) -> dict[str, Any]:
 
 def _phase_progress(state: SessionState, spec: Spec | None) -> dict[str, Any] | None:
     phase = spec.phase(state.active_phase_id) if spec is not None else None
-    if phase is None:
+    if spec is None or phase is None:
         return None
-    done = set(state.completed_task_ids)
+    progress = Progress.of(state, spec)
+    total = len(phase.tasks)
+    completed = sum(task.id in progress.done for task in phase.tasks)
     return {
         "phase_id": phase.id,
         "title": phase.title,
-        "tasks_total": len(phase.tasks),
-        "tasks_completed": sum(task.id in done for task in phase.tasks),
+        "tasks_total": total,
+        "tasks_completed": completed,
+        "tasks_blocked": sum(task.phase_id == phase.id for task in progress.blocked),
+        "tasks_remaining": len(progress.pending.get(phase.id, ())),
+        "percent_complete": round(100 * completed / total) if total else 0,
         "gate_status": state.gate(phase.id).status,
     }
 

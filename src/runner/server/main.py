@@ -44,6 +44,8 @@ def run_server(workspace: Path, *, is_named: bool = False) -> int:
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
+    for warning in plane.warnings:
+        logging.getLogger(__name__).warning(warning)
     with (
         exporting(os.environ, logging.getLogger(__name__).warning),
         closing(AgentReviewer(plane, workspace)) as reviewer,

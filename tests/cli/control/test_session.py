@@ -218,3 +218,14 @@ def test_a_page_of_events_stays_the_same_while_entries_are_added(cli: Cli) -> No
     before = cli.ok("session", "events", "--cursor", cursor)
     cli.ok("journal", "add", "--title", "later")
     assert cli.ok("session", "events", "--cursor", cursor) == before
+
+
+@pytest.mark.parametrize(("group", "wrong"), [("session", "next"), ("step", "start")])
+def test_an_unknown_command_is_answered_with_the_commands_that_there_are(
+    cli: Cli, group: str, wrong: str
+) -> None:
+    done = cli.run(group, wrong, "--json")
+    message = json.loads(done.out)["error"]
+    known = {"session": ("start", "resume", "reset"), "step": ("next", "report", "heartbeat")}
+    assert all(name in message for name in known[group])
+    assert "heartbeat" in done.err or "reset" in done.err

@@ -140,11 +140,12 @@ def beat(state: SessionState, heartbeat: Heartbeat, env: Env) -> Transition:
 
     One that was due before is refused with HEARTBEAT_STALE, again and again until somebody
     resumes the session: the refusal goes with the transition, since the pause is written first.
-    A session that does not run is answered and left as it is, but for the usage of one that
-    was paused while its caller still works.
+    A session that was paused while its caller still works notes the usage.
+
+    Raises:
+        RefusedError: INVALID_STATE_TRANSITION, the session has ended, completed or failed.
     """
-    if state.status not in (SessionStatus.RUNNING, SessionStatus.PAUSED):
-        return Transition(state, answer(state, None), changed=False)
+    require_status(state, "heartbeat", SessionStatus.RUNNING, SessionStatus.PAUSED)
     stale = pause_if_stale(state, env)
     if stale.state.pause_reason is PauseReason.HEARTBEAT_STALE:
         return replace(stale, refusal=_too_late(stale.state))

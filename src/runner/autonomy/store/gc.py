@@ -56,7 +56,7 @@ class Collector:
         with contextlib.suppress(RunnerError, OSError):
             self._remove_orphaned_locks()
         with contextlib.suppress(OSError):
-            self._remove_orphaned_journals(now)
+            self._remove_orphaned_records(now)
         return removed
 
     def _sweep_leftovers(self) -> None:
@@ -88,13 +88,17 @@ class Collector:
     def _lock(self, session_id: str) -> Path:
         return self._layout.session_lock(session_id)
 
-    def _remove_orphaned_journals(self, now: datetime) -> None:
-        """Remove journals of sessions that were reset, when they would have expired."""
+    def _remove_orphaned_records(self, now: datetime) -> None:
+        """Remove what is left of sessions that were reset, when they would have expired."""
         sessions = set(self._files.ids())
         limit = (now - timedelta(days=FAILED_DAYS)).timestamp()
-        for path in list(self._layout.journals.glob("auto_*.jsonl")):
-            if path.stem not in sessions and path.stat().st_mtime < limit:
-                path.unlink(missing_ok=True)
+        root = self._layout.root
+        reviews, receipts = root.glob("reviews/auto_*-*.md"), root.glob("receipts/auto_*-*.json")
+        for path in (*self._layout.journals.glob("auto_*.jsonl"), *reviews, *receipts):
+            owner = path.stem.partition("-")[0]
+            with contextlib.suppress(FileNotFoundError):
+                if owner not in sessions and path.lstat().st_mtime < limit:
+                    path.unlink()
 
     def _remove_orphaned_locks(self) -> None:
         """Remove locks of sessions and specs that have no session any more.

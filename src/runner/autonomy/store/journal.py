@@ -90,7 +90,7 @@ class Journal:
     def page(self, limit: int, end: int | None = None) -> Page:
         """Return up to `limit` entries that end before the byte `end`, newest first.
 
-        A position inside a line is taken for the start of that line. Raises OSError.
+        Raises OSError.
         """
         try:
             with _reading(self._path) as file:
@@ -99,6 +99,14 @@ class Journal:
                 return _page(file, limit, stop)
         except FileNotFoundError:
             return Page((), None)
+
+    def has_line_end(self, end: int) -> bool:
+        """Whether a line ends at the byte `end`, so that a page can begin there. Raises OSError."""
+        try:
+            with _reading(self._path) as file:
+                return 0 < end <= _size(file) and _read(file, end - 1, end) == b"\n"
+        except FileNotFoundError:
+            return False
 
     def first_break(self) -> int | None:
         """Return the number of the first line that does not fit the chain, None if all do.

@@ -51,6 +51,8 @@ class ControlTyperGroup(TyperGroup):
         try:
             return super().resolve_command(ctx, args)
         except _UsageError as error:
+            known = ", ".join(self.list_commands(ctx))
+            error.message = f"{error.message} Commands of {ctx.command_path}: {known}."  # type: ignore[attr-defined]
             _answer(error, wants_json=wants_json)
             raise
 
