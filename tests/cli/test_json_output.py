@@ -9,6 +9,7 @@ from hypothesis import given
 from tests.cli.scenes import result, whole_run
 from tests.cli.test_plain import EVENTS
 
+from runner.cli.main import wants_json
 from runner.cli.presenter.event_json import EVENT_TYPES, event_object, field_name, timestamp
 from runner.cli.presenter.event_schema import events_schema, schema_text
 from runner.cli.presenter.json_output import JsonPresenter
@@ -118,3 +119,18 @@ def test_the_document_describes_every_type_and_field() -> None:
     names = {f"`{name}`" for name in definitions}
     names |= {f"`{field}`" for schema in definitions.values() for field in schema["properties"]}
     assert sorted(name for name in names if name not in text) == []
+
+
+@pytest.mark.parametrize("wanted", ["json", "stream-json"])
+def test_a_refused_run_answers_in_the_format_of_the_file(tmp_path: Path, wanted: str) -> None:
+    (tmp_path / ".runner").mkdir()
+    text = f'output_format = "{wanted}"\n'
+    (tmp_path / ".runner" / "runner.toml").write_text(text, encoding="utf-8")
+    assert wants_json(["run", "-p", str(tmp_path)], {})
+
+
+@pytest.mark.parametrize("content", ["output_format = ", 'output_format = ["json"]', "", "\x00"])
+def test_a_file_without_a_readable_format_means_text(tmp_path: Path, content: str) -> None:
+    (tmp_path / ".runner").mkdir()
+    (tmp_path / ".runner" / "runner.toml").write_text(content, encoding="utf-8")
+    assert not wants_json(["run", "-p", str(tmp_path)], {})

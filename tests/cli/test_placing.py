@@ -6,7 +6,8 @@ import pytest
 from tests.cli.scenes import result
 from tests.loop.fakes import Recorder
 
-from runner.cli.placing import Placing, place_to_name, placed, placed_view
+from runner.autonomy.placing import placed, placed_command, placed_text
+from runner.cli.placing import Placing, place_to_name
 from runner.loop.events import RunEnded, RunEvent
 
 RESUME = "runner session resume --session-id auto_1"
@@ -21,12 +22,22 @@ def passed_on(event: RunEvent, place: str = PLACE) -> RunEvent:
 
 
 def test_a_command_of_the_control_plane_names_the_place() -> None:
-    assert placed(RESUME, PLACE) == f"{RESUME} --workspace ../app"
+    assert placed_command(RESUME, PLACE) == f"{RESUME} --workspace ../app"
 
 
-@pytest.mark.parametrize("text", ["runner run", "Then `runner run` goes on.", "runner sessions"])
+@pytest.mark.parametrize("name", ["run", "sync", "status", "rollback --to 3", "config show"])
+def test_a_command_of_a_project_names_it_by_its_own_option(name: str) -> None:
+    assert placed_command(f"runner {name}", PLACE) == f"runner {name} --project-dir ../app"
+
+
+def test_a_command_in_backticks_names_the_place() -> None:
+    text = placed_text("Then `runner run` goes on.", PLACE)
+    assert text == "Then `runner run --project-dir ../app` goes on."
+
+
+@pytest.mark.parametrize("text", ["runner demo", "the runner run", "runner sessions", "git log"])
 def test_other_texts_stay_as_they_are(text: str) -> None:
-    assert placed(text, PLACE) == text
+    assert placed_text(text, PLACE) == text
 
 
 def test_in_the_projects_folder_nothing_needs_naming(
@@ -62,4 +73,4 @@ def test_a_run_in_its_own_folder_is_told_as_it_is() -> None:
 
 
 def test_a_view_without_advice_stays_without() -> None:
-    assert placed_view({"status": "running"}, PLACE)["recommended_actions"] == []
+    assert placed({"status": "running"}, PLACE) == {"status": "running"}

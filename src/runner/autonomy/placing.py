@@ -1,11 +1,18 @@
-"""Recommended commands that mean the workspace they are about, wherever they are pasted (ADR 0112).
+"""Recommended commands that name the project they are about, wherever they are pasted (ADR 0112).
 
-The library knows no current folder; a surface that was told its workspace says so here.
+The library knows no current folder; a surface that was given a workspace or a project adds it here.
 """
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
+
+_CONTROL_COMMANDS = frozenset({"session", "step", "review", "task", "journal", "capabilities"})
+_PROJECT_COMMANDS = frozenset(
+    {"run", "sync", "status", "report", "doctor", "rollback", "init", "config", "check"}
+)
+_QUOTED = re.compile(r"`(runner [^`\n]+)`")
 
 
 def place_of(workspace: str | None) -> str:
@@ -25,12 +32,23 @@ def placed(view: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def placed_command(command: str, place: str) -> str:
-    """Return a command of ours with its place; any other as it is."""
-    if command.split()[:2] == ["runner", "run"]:  # which has another name for it
-        place = place.replace(" --workspace ", " --project-dir ", 1)
-    if not command.startswith("runner ") or command.endswith(place):
+    """Return a `runner` command with the option that names its project; any other as it is."""
+    program, group = (*command.split()[:2], "", "")[:2]
+    if program != "runner" or group not in _CONTROL_COMMANDS | _PROJECT_COMMANDS:
         return command
-    return command + place
+    if group in _PROJECT_COMMANDS:
+        place = place.replace(" --workspace ", " --project-dir ", 1)
+    return command if command.endswith(place) else command + place
+
+
+def placed_text(text: str, place: str) -> str:
+    """Return a text with the project named in its commands: whole lines, and those in backticks."""
+    if not place:
+        return text
+    lines = (placed_command(line, place) for line in text.splitlines())
+    return "\n".join(
+        _QUOTED.sub(lambda found: f"`{placed_command(found[1], place)}`", line) for line in lines
+    )
 
 
 def _placed_action(action: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 import errno
 import os
 import sys
+import tomllib
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
@@ -12,6 +14,7 @@ from runner.cli.inert import json_text
 from runner.cli.never_began import never_began
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.errors import RunnerError
+from runner.files import read_regular
 
 _SIGINT = 2
 _SIGNAL_EXIT_BASE = 128
@@ -19,6 +22,7 @@ _WRITE_ERRORS = frozenset(
     {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 )
 _FORMAT = "--output-format"
+_MAX_FILE_BYTES = 1024 * 1024
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -65,8 +69,18 @@ def wants_json(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Return whether `run` or `sync` was to answer in JSON, also where it never came to that."""
     if not arguments or arguments[0] not in {"run", "sync"}:
         return False
-    chosen = _given(arguments, _FORMAT) or environ.get("AUTORUNNER_OUTPUT_FORMAT", "")
-    return chosen in {"json", "stream-json"}
+    chosen: object = _given(arguments, _FORMAT) or environ.get("AUTORUNNER_OUTPUT_FORMAT")
+    if not chosen:
+        chosen = _format_in_file(_project_of(arguments, environ))
+    return chosen in ("json", "stream-json")
+
+
+def _format_in_file(project: Path) -> object:
+    """Return the project's output format; a file that can't be read is reported elsewhere."""
+    with suppress(OSError, ValueError, RunnerError):
+        text = read_regular(project / ".runner" / "runner.toml", limit=_MAX_FILE_BYTES)
+        return tomllib.loads(text.decode()).get("output_format")
+    return None
 
 
 def _given(arguments: Sequence[str], *names: str) -> str | None:

@@ -7,12 +7,13 @@ from typing import Any
 import typer
 
 from runner.autonomy.enums import TERMINAL_STATUSES
+from runner.autonomy.placing import placed
 from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
 from runner.cli.inert import json_text
 from runner.cli.options import AsJson, takes
-from runner.cli.placing import place_to_name, placed_view
+from runner.cli.placing import place_to_name
 from runner.cli.presenter.output import Output
 from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.config.catalogue import PROJECT_DIR
@@ -69,7 +70,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     if session is not None:
         place = place_to_name(project)
         scene = Scene(
-            placed_view(session, place),
+            placed(session, place),
             utc_now(),
             width=screen_width(),
             place=place,

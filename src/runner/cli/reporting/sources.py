@@ -9,9 +9,10 @@ from typing import Any
 from runner import __version__
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.listing import Listing
+from runner.autonomy.placing import placed
 from runner.autonomy.store.journal import Page
 from runner.cli.control.plane import open_for_reading, sessions_readable
-from runner.cli.placing import place_to_name, placed_view
+from runner.cli.placing import place_to_name
 from runner.cli.redact import Redactor
 from runner.config.project import resolve_project
 from runner.deliverables.repository import StatusRepository
@@ -42,7 +43,7 @@ def sources_of(project: Path, session_id: str | None) -> Sources:
     store = core.store
     return Sources(
         project_dir=project,
-        view=placed_view(view, place_to_name(project)),
+        view=placed(view, place_to_name(project)),
         siblings=siblings,
         page_of=store.journal(own).page if (own := view["session_id"]) else _no_page,
         reviews=store.layout.root / "reviews",
