@@ -168,6 +168,8 @@ def test_a_sentence_says_what_went_wrong_if_something_did(
     ("text", "status", "fatal"),
     [
         ("Please run /login", 401, True),
+        ("Payment required", 402, True),
+        ("Credit balance is too low", 400, True),
         ("API Error: 403", 403, True),
         ("There's an issue with the selected model", 404, True),
         ("Invalid API key · Fix external API key", None, True),
@@ -255,3 +257,10 @@ def test_what_follows_an_interrupt_is_neither_a_failure_nor_fatal() -> None:
         SessionResult(SessionOutcome.EXECUTION_ERROR, cost_usd=1.5, fatal=True, error="x")
     )
     assert (given.outcome, given.fatal, given.cost_usd) == (SessionOutcome.INTERRUPTED, False, 1.5)
+
+
+@pytest.mark.parametrize(("text", "status"), [("Credit balance is too low", 400), ("no", 402)])
+def test_an_account_without_credit_is_sent_to_billing(text: str, status: int) -> None:
+    error = classify_result(failed(text, status), SessionTail()).error
+    assert error is not None
+    assert "buy credit" in error

@@ -66,14 +66,6 @@ def test_tools_are_named_one_by_one() -> None:
     assert _options().tools == list(BUILT_IN_TOOLS[Instruction.CODING])
 
 
-@pytest.mark.parametrize(
-    ("tokens", "thinking"), [(None, None), (4096, {"type": "enabled", "budget_tokens": 4096})]
-)
-def test_thinking(tokens: int | None, thinking: object) -> None:
-    plan = SessionPlan(Instruction.CODING, "m", thinking_tokens=tokens)
-    assert _options(plan).thinking == thinking
-
-
 def test_model_and_spending_limit_are_those_of_the_plan() -> None:
     options = _options(SessionPlan(Instruction.CODING, "haiku", max_cost_usd=1.5))
     assert (options.model, options.max_budget_usd) == ("haiku", 1.5)
@@ -96,3 +88,14 @@ def test_the_settings_environment_wins() -> None:
         ("SHELL", "/bin/sh"),
         ("X", "1"),
     }
+
+
+@pytest.mark.parametrize(
+    ("tokens", "sent"),
+    [(None, {"type": "disabled"}), (2048, {"type": "enabled", "budget_tokens": 2048})],
+)
+def test_thinking_is_switched_off_in_so_many_words(
+    tokens: int | None, sent: dict[str, object]
+) -> None:
+    plan = SessionPlan(Instruction.CODING, "claude-sonnet-4-5", thinking_tokens=tokens)
+    assert _options(plan).thinking == sent

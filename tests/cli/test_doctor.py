@@ -244,3 +244,27 @@ def test_an_event_that_does_not_exist_is_wrong_usage(
 ) -> None:
     assert run_command_line(["doctor", "-p", str(project), "--notify", "stoped"]) == 2
     assert "Did you mean stopped?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variable", ["HOME", "XDG_STATE_HOME", "AUTORUNNER_STATE_DIR"])
+@pytest.mark.parametrize("command", ["doctor", "run", "sync"])
+def test_a_state_folder_that_can_not_be_made_is_found_before_a_session(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variable: str,
+    command: str,
+) -> None:
+    monkeypatch.setenv(variable, "/proc/nowhere")
+    code = run_command_line([command, "-p", str(project)])
+    output = capsys.readouterr()
+    assert code in (1, 2)
+    assert "AUTORUNNER_STATE_DIR" in output.out + output.err
+    assert not (project / ".runner" / "status.json").exists()
+
+
+def test_a_state_folder_inside_the_project_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AUTORUNNER_STATE_DIR", str(project / "state"))
+    assert doctor(project, capsys)[1]["State"] == "fail"

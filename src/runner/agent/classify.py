@@ -22,8 +22,14 @@ _TOO_MANY = 429
 _QUOTA_STATUSES = (None, 400, _TOO_MANY)
 _NO_QUOTA = "not your usage limit"
 _LOGGED_OUT = "not logged in"
+_NO_CREDIT = "credit balance is too low"
+_PAYMENT_REQUIRED = 402
 _NO_CREDENTIALS = (
     "There are no API credentials: set ANTHROPIC_API_KEY, or log in with `claude`, and run again."
+)
+_OUT_OF_CREDIT = (
+    "The account has no credit left: buy credit in the billing settings of the Anthropic Console "
+    "(platform.claude.com), or use another key, and run again."
 )
 _REFUSED_KEY = "The API refused the key"
 _KEY_HELP = "check ANTHROPIC_API_KEY, or log in with `claude`, and run again"
@@ -128,9 +134,13 @@ def _resets_at(tail: SessionTail) -> int | None:
 
 
 def _is_fatal(status: int | None, text: str) -> bool:
-    if status in (_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND):
+    if status in (_UNAUTHORIZED, _PAYMENT_REQUIRED, _FORBIDDEN, _NOT_FOUND):
         return True
-    return "invalid api key" in text.lower() or _is_logged_out(text)
+    return "invalid api key" in text.lower() or _is_logged_out(text) or _is_without_credit(text)
+
+
+def _is_without_credit(text: str) -> bool:
+    return _NO_CREDIT in text.lower()
 
 
 def _is_logged_out(text: str) -> bool:
@@ -144,5 +154,7 @@ def _error(message: "ResultMessage", outcome: SessionOutcome) -> str:
         return f"{_REFUSED_KEY} (HTTP {message.api_error_status}): {_KEY_HELP}."
     if _is_logged_out(message.result or ""):
         return _NO_CREDENTIALS
+    if message.api_error_status == _PAYMENT_REQUIRED or _is_without_credit(message.result or ""):
+        return _OUT_OF_CREDIT
     said = message.result or "; ".join(message.errors or ()) or message.subtype
     return said.strip()

@@ -125,7 +125,7 @@ def is_users_tool(settings: AgentSettings, name: str) -> bool:
 
 def _thinking(plan: SessionPlan) -> Any:
     if plan.thinking_tokens is None:
-        return None
+        return {"type": "disabled"}  # unset, some models think with the largest budget
     return {"type": "enabled", "budget_tokens": plan.thinking_tokens}
 
 

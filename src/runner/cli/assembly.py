@@ -18,6 +18,8 @@ from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent, sweep_launchers
 from runner.autonomy.models import Limits as ControlPlaneLimits
+from runner.autonomy.store.layout import user_state_directory
+from runner.autonomy.store.trust import Trust
 from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
 from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
@@ -29,6 +31,7 @@ from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
 from runner.config.runner_file import load_runner_file
+from runner.config.thinking import thinking_summary
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.loop.events import Notice, RunResult, RunStarted
@@ -135,6 +138,7 @@ def _check_before_spending(job: Job) -> None:
             instruction_text(job.project_dir, instruction)
     file = StatusRepository(status_path(job.project_dir)).load()
     SpendBook(job.project_dir).load()
+    Trust(user_state_directory()).require_usable(job.project_dir)
     # A run with nothing to work on may need no agent; a scripted model brings a key of its own.
     is_idle = job.command == "run" and file is not None and file.next_runnable is None
     if not is_idle and "ANTHROPIC_API_KEY" not in job.agent_environment:
@@ -254,8 +258,8 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
         facts.append(("Gates", "off; phases are not reviewed"))
     elif options.gate_policy is not None:
         facts.append(("Gate policy", options.gate_policy))
-    if options.thinking_tokens is not None:
-        facts.append(("Thinking", f"{options.thinking_tokens} tokens"))
+    models = (options.plan_model, options.model, options.review_model or options.plan_model)
+    facts.append(("Thinking", thinking_summary(models, options.thinking_tokens)))
     if options.max_cost_usd is not None:
         facts.append(("Max cost", format_cost(options.max_cost_usd)))
     if budget := spec_budget(job.project_dir, options.budget_usd):

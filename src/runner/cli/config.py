@@ -58,6 +58,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     yield from _options(report["options"])
     file, agent = report["runner_toml"], report["agent_json"]
     yield from _in_force(report["in_force"])
+    yield from _section("Thinking", tuple(report["thinking"].items()))
     yield from _section(
         _title(file),
         (

@@ -18,8 +18,11 @@ HELP = help_text(
     "to stderr. It ends with its input, or by Ctrl-C.",
 )
 
+EMPTY_WORKSPACE = "The workspace is empty."
+WORKSPACE_HINT = "Name the project's folder: --workspace PATH."
+
 Workspace = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--workspace",
         metavar="PATH",
@@ -33,10 +36,10 @@ def mcp(*, workspace: Workspace = None) -> None:
     """Serve the control plane until the client is gone."""
     from runner.server.main import run_server  # noqa: PLC0415 - the library costs a second
 
+    if workspace == "":
+        raise PrerequisiteError(EMPTY_WORKSPACE, hint=WORKSPACE_HINT)
     named = workspace or os.environ.get("AUTORUNNER_WORKSPACE")
     folder = Path(named or ".").expanduser().resolve()
     if not folder.is_dir():
-        raise PrerequisiteError(
-            f"{folder} is not a folder.", hint="Name the project's folder: --workspace PATH."
-        )
+        raise PrerequisiteError(f"{folder} is not a folder.", hint=WORKSPACE_HINT)
     raise typer.Exit(run_server(folder, is_named=bool(named)))

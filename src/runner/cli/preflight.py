@@ -13,6 +13,8 @@ from runner.agent.credentials import HINT as SIGN_IN_HINT
 from runner.agent.credentials import SignIn, find_credentials
 from runner.agent.process import bundled_agent
 from runner.autonomy.assembly import open_control_plane
+from runner.autonomy.store.layout import user_state_directory
+from runner.autonomy.store.trust import Trust
 from runner.cli.notify import targets_of
 from runner.cli.notify_trial import try_out, unready
 from runner.cli.presenter.output import Output
@@ -149,6 +151,7 @@ def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
     if not os.access(chosen.project_dir, os.W_OK):
         hint = "Check the owner and permissions of the project."
         yield Finding(name, "fail", "the project can't be written", hint)
+    Trust(user_state_directory()).require_usable(chosen.project_dir)
     if current_holder(chosen.project_dir) is not None:
         hint = "`runner status` says which; wait for it, or stop it."
         yield Finding(name, "fail", "a run is at work in the project", hint)

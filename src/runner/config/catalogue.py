@@ -129,7 +129,7 @@ THINKING = Option[int | None](
     "thinking",
     kinds.THINKING,
     None,
-    "Extended thinking with this budget; 8192 when no number follows.",
+    "Thinking budget where the model takes one; 8192 when no number follows.",
     metavar="[TOKENS]",
     default_shown="off",
     check=_thinking,

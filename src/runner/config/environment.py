@@ -13,6 +13,7 @@ OTHER_VARIABLES = (
     "AUTORUNNER_NO_SANDBOX",
     "AUTORUNNER_POSTURE",
     "AUTORUNNER_ROLE",
+    "AUTORUNNER_STATE_DIR",
 )
 """What is read from the environment besides the options of the catalogue."""
 

@@ -99,7 +99,7 @@ INTEGER = Kind[int](
 NUMBER = Kind[float]("a number", str, float, _number_from_toml, metavar="NUMBER")
 TEXT = Kind[str]("a string", str, str, lambda value: _instance(value, str), metavar="TEXT")
 FLAG = Kind[bool]("true or false", bool, _flag, lambda value: _instance(value, bool))
-PATH = Kind[Path]("a path", Path, _path, lambda value: _path(_instance(value, str)))
+PATH = Kind[Path]("a path", str, _path, lambda value: _path(_instance(value, str)), metavar="PATH")
 THINKING = Kind[int | None](
     "a number of tokens, true or false", str, _thinking, _thinking_from_toml
 )

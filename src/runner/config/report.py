@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from runner.config.agent_file import AGENT_FILE, AgentFile, load_agent_file
+from runner.config.catalogue import MODEL, PLAN_MODEL, REVIEW_MODEL, THINKING
 from runner.config.environment import unknown_variables
 from runner.config.feature_flags import resolve_flags
 from runner.config.instructions import instruction_text
@@ -15,6 +16,7 @@ from runner.config.option import Option
 from runner.config.postures import resolve_standing
 from runner.config.resolve import Chosen
 from runner.config.runner_file import Notify, RunnerFile
+from runner.config.thinking import thinking_effect
 from runner.marker import Instruction
 
 Report = dict[str, Any]
@@ -54,6 +56,7 @@ def configuration_report(
             "notify": _notify(file.notify),
         },
         "in_force": _in_force(file, environ, interactive=interactive),
+        "thinking": _thinking(chosen),
         "agent_json": _agent(project),
         "instructions": [str(path) for path in _overrides(project)],
         "unknown_variables": unknown_variables(environ),
@@ -79,6 +82,13 @@ def _in_force(file: RunnerFile, environ: Mapping[str, str], *, interactive: bool
         },
         "warnings": [*standing.warnings, *flags.warnings()],
     }
+
+
+def _thinking(chosen: Chosen) -> Report:
+    """Return what the thinking option does for each model of a run."""
+    plan_model, tokens = chosen[PLAN_MODEL], chosen[THINKING]
+    models = (plan_model, chosen[MODEL], chosen[REVIEW_MODEL] or plan_model)
+    return {model: thinking_effect(model, tokens) for model in models}
 
 
 def _notify(notify: Notify) -> Report:

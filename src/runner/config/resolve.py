@@ -121,7 +121,8 @@ def parsed(kind: Kind[T], text: str, place: str) -> T:
     try:
         return kind.from_text(text)
     except ValueError as error:
-        message = f"{place} must be {kind.expects}, got {text[:80]!r}."
+        given = "an empty text" if text == "" else repr(text[:80])
+        message = f"{place} must be {kind.expects}, got {given}."
         raise ConfigError(message, hint=nearest(text, kind.names)) from error
 
 

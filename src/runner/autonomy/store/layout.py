@@ -14,11 +14,16 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 _SESSION_ID = re.compile(r"auto_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _SPEC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _APP = "runner"
+STATE_DIR_VARIABLE = "AUTORUNNER_STATE_DIR"
 
 
 def user_state_directory() -> Path:
-    """Return the folder of what belongs to the user and not to a project."""
-    return user_state_path(_APP)
+    """Return the folder of what belongs to the user and not to a project.
+
+    `AUTORUNNER_STATE_DIR` names another one, for users whose home can't be written.
+    """
+    chosen = os.environ.get(STATE_DIR_VARIABLE)
+    return Path(chosen).expanduser().absolute() if chosen else user_state_path(_APP)
 
 
 def workspace_directory(base: Path, workspace: Path) -> Path:

@@ -98,6 +98,8 @@ def call(
     """
     from runner.cli.control.plane import control_plane  # noqa: PLC0415 - pydantic is slow
 
+    if given.get(WORKSPACE.key) == "":
+        return refused("The workspace is empty; name the project's folder: --workspace PATH.")
     named = read_values((WORKSPACE,), given, environ)
     plane = control_plane(Path(named.get(WORKSPACE.key) or "."))
     try:
