@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.loop.quota import is_quota_text
+from runner.loop.quota import is_quota_text, is_usage_limit
 from runner.loop.quota_reset import reset_time
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
@@ -101,3 +101,59 @@ def test_a_clock_time_is_never_more_than_a_day_and_an_hour_ahead(
     moment = reset_time(f"resets {hour:02}:{minute:02} ({zone})", now)
     assert moment is not None
     assert -timedelta(minutes=2) < moment - now <= timedelta(hours=25)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Limit reached · resets 6pm (UTC)",
+        "Weekly Opus limit reached",
+        "You've exceeded your weekly limit",
+        "You've used up your 5-hour limit",
+        "Usage limit exceeded. Resets at 6pm UTC",
+        "You're out of usage",
+        "Claude Code usage limit reached",
+        "Max plan limit reached",
+        "Team usage limit reached",
+        "Your organization has reached its monthly usage limit",
+        "Your plan's allowance for this month is used up: quota exceeded",
+        "API Error: 429 Rate limit reached, resets in 4h 10m",
+        "No more credits for this workspace",
+        "Account limit hit. Come back at 6pm (UTC)",
+    ],
+)
+def test_a_429_that_speaks_of_a_long_limit_is_a_usage_limit(text: str) -> None:
+    assert is_usage_limit(text, NOW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "API Error: 429 rate_limit_error",
+        "This request would exceed your organization's rate limit of 50,000 input tokens per minute",
+        "Server is temporarily limiting requests (not your usage limit) · Rate limited",
+        "Too many requests. Try again in 20 seconds.",
+        "Rate limit reached, try again in 30s",
+        "Number of concurrent connections has exceeded your rate limit",
+        "Your account's usage increased too quickly: acceleration limit",
+        "Overloaded",
+        "",
+    ],
+)
+def test_a_429_that_is_over_in_seconds_is_no_usage_limit(text: str) -> None:
+    assert not is_usage_limit(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("resets 18h30 (Europe/Paris)", datetime(2026, 11, 22, 17, 30, tzinfo=UTC)),
+        ("resets 20h (UTC)", datetime(2026, 11, 21, 20, tzinfo=UTC)),
+        ("resets 11/23, 4am (UTC)", datetime(2026, 11, 23, 4, tzinfo=UTC)),
+        ("resets 23/11/2026 4am (UTC)", datetime(2026, 11, 23, 4, tzinfo=UTC)),
+        ("Come back at 6pm (UTC)", datetime(2026, 11, 21, 18, tzinfo=UTC)),
+        ("resets in 2h30m", datetime(2026, 11, 21, 20, 30, tzinfo=UTC)),
+    ],
+)
+def test_further_forms_of_a_reset_are_read(text: str, moment: datetime) -> None:
+    assert reset_time(text, NOW) == moment

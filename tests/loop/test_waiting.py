@@ -187,7 +187,7 @@ def test_an_unknown_reset_is_probed_with_growing_waits() -> None:
         before = world.now
         world.meet_and_wait(limit())
         lengths.append(world.now - before)
-    assert lengths == [300, 600, 1200, 1800, 1800, 1800]
+    assert lengths == [300, 600, 1200, 2400, 3600, 3600]
 
 
 def test_probing_ends_when_the_longest_wait_is_used_up() -> None:

@@ -5,11 +5,12 @@ is looked at first.
 """
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from runner.agent.tokens import reported_tokens
 from runner.loop.events import SessionOutcome, SessionResult
-from runner.loop.quota import is_quota_text
+from runner.loop.quota import is_quota_text, is_usage_limit
 
 if TYPE_CHECKING:
     from claude_agent_sdk import RateLimitInfo, ResultMessage
@@ -121,9 +122,9 @@ def _is_quota(message: "ResultMessage", tail: SessionTail) -> bool:
     said = message.result or ""
     if is_quota_text(said):
         return message.api_error_status in _QUOTA_STATUSES
-    if _NO_QUOTA in said:
+    if message.api_error_status != _TOO_MANY or _NO_QUOTA in said:
         return False
-    return message.api_error_status == _TOO_MANY and _resets_at(tail) is not None
+    return _resets_at(tail) is not None or is_usage_limit(said, datetime.now(UTC))
 
 
 def _resets_at(tail: SessionTail) -> int | None:

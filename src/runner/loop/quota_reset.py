@@ -31,7 +31,7 @@ _SPAN_AFTER_CUE = re.compile(rf"\b(?:resets?|again|available|access)\s+{_SPAN}",
 _ANY_SPAN = re.compile(_SPAN, re.IGNORECASE)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhms])", re.IGNORECASE)
 _CUE = re.compile(
-    r"\b(?:resets?|renews?|regain\s+access|try\s+again|available(?:\s+again)?)\b:?"
+    r"\b(?:resets?|renews?|regain\s+access|try\s+again|come\s+back|available(?:\s+again)?)\b:?"
     r"\s+(?:(?:at|on|after)\s+)?",
     re.IGNORECASE,
 )
@@ -44,10 +44,12 @@ _STAMP = re.compile(
           | (?P<day2>\d{{1,2}})\.?\s+(?P<month2>{"|".join(_MONTHS)})[a-z]*\b\.? )
         (?: ,?\s+(?P<year>\d{{4}})\b )?
       | (?P<iso>\d{{4}}-\d{{2}}-\d{{2}})
+      | (?P<month3>\d{{1,2}})/(?P<day3>\d{{1,2}})(?:/(?P<year3>\d{{4}}))?(?![\d/])
     )?
     (?: (?:,?\s+at\s+|,?\s+|T)? (?:
         (?P<hour>\d{{1,2}})(?::(?P<minute>\d{{2}}))?(?::\d{{2}})?\s*(?P<half>[ap])\.?m\b\.?
       | (?P<hour24>\d{{1,2}}):(?P<minute24>\d{{2}})(?::\d{{2}}(?:\.\d+)?)?(?!\d)
+      | (?P<french>\d{{1,2}})h(?P<minutes>\d{{2}})?(?![\da-z])
       | (?P<bare>\d{{1,2}})(?=\s*\()
       | (?P<named>noon|midnight)\b
     ) )?
@@ -152,11 +154,11 @@ class _Stamp:
 
     @property
     def _has_date(self) -> bool:
-        return any(self.found[name] for name in ("month", "month2", "iso"))
+        return any(self.found[name] for name in ("month", "month2", "month3", "iso"))
 
     @property
     def _has_year(self) -> bool:
-        return bool(self.found["year"] or self.found["iso"])
+        return bool(self.found["year"] or self.found["year3"] or self.found["iso"])
 
     def _clock(self) -> time | None:
         found = self.found
@@ -168,6 +170,8 @@ class _Stamp:
             return time(hour % _HALF_DAY_HOURS + afternoon, int(found["minute"] or 0))
         if found["hour24"]:
             return time(int(found["hour24"]), int(found["minute24"]))
+        if found["french"]:
+            return time(int(found["french"]), int(found["minutes"] or 0))
         if found["bare"]:
             return time(int(found["bare"]))
         if found["named"]:
@@ -188,6 +192,10 @@ class _Stamp:
         found = self.found
         if found["iso"]:
             yield date.fromisoformat(found["iso"])
+        elif found["month3"]:
+            numbers = int(found["month3"]), int(found["day3"])
+            month, day = numbers if numbers[0] <= len(_MONTHS) else numbers[::-1]
+            yield from _same_day(today, month, day, found["year3"])
         elif self._has_date:
             month = _MONTHS.index((found["month"] or found["month2"]).lower()) + 1
             day = int(found["day"] or found["day2"])

@@ -28,7 +28,7 @@ JITTER_SECONDS = 30.0
 SLICE_SECONDS = 30.0
 """How long a wait goes on without a look at the clock."""
 
-PROBE_SECONDS = (300.0, 600.0, 1200.0, 1800.0)
+PROBE_SECONDS = (300.0, 600.0, 1200.0, 2400.0, 3600.0)
 """Waits between tries when nobody says when the limit ends; the last one repeats."""
 
 _HOUR_SECONDS = 3600
