@@ -126,7 +126,7 @@ def test_the_last_words_are_one_short_line(text: str, words: str) -> None:
     assert texts(ended(text=text))[0] == words
 
 
-@pytest.mark.parametrize("text", ["", " \n ", "---", "\x1b[0m"])
+@pytest.mark.parametrize("text", ["", " \n ", "---"])
 def test_a_silent_agent_has_no_last_words(text: str) -> None:
     assert len(texts(ended(text=text))) == 1
 

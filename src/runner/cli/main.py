@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
-from runner.cli.inert import json_text
 from runner.cli.never_began import never_began
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.errors import RunnerError
+from runner.text.safe import json_text
 
 _SIGINT = 2
 _SIGNAL_EXIT_BASE = 128

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.cli.durations import format_duration
-from runner.cli.inert import inert
+from runner.text.safe import inert
 from runner.wording import format_cost, plural
 
 _REASON_LIMIT = 120

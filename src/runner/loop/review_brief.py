@@ -12,7 +12,7 @@ from runner.errors import RunnerError
 from runner.loop.check_files import is_check_file, is_less_telling, may_weaken
 from runner.loop.ledger import Ledger
 from runner.loop.phase_diff import ChangedFile, PhaseDiff, added_lines, phase_base, removed_lines
-from runner.loop.quoting import fenced, inline, shortened
+from runner.text.safe import fenced, inline, shortened
 from runner.loop.receipts import KeptRun, latest_run
 from runner.loop.repository import find_repository
 from runner.wording import plural, reason

@@ -11,7 +11,6 @@ from runner.cli.durations import (
     format_reset_time,
 )
 from runner.cli.exit_codes import EXIT_CODES, FAILURE, SUCCESS
-from runner.cli.inert import cut, inert, inert_lines
 from runner.cli.phase_text import effort_text, standing
 from runner.cli.presenter.activity import retry_label, tool_label
 from runner.cli.presenter.lines import BLANK, Level, Line, Tone, line
@@ -35,6 +34,7 @@ from runner.loop.events import (
     StreamToolResponse,
     Waiting,
 )
+from runner.text.safe import cut, inert, inert_lines
 from runner.wording import format_cost, plural
 
 _ID_LIMIT = 80
