@@ -72,6 +72,23 @@ def test_no_line_outside_of_fences_is_a_verdict_of_the_reviewers_own(text: str) 
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "hr", "table_open"}
 
 
+@pytest.mark.parametrize("text", FORGED, ids=lambda text: repr(text[:40]))
+def test_without_a_renderer_no_line_of_the_reviewer_begins_as_one_of_ours(text: str) -> None:
+    lines = render_review(evidence(text)).split("\n")
+    ours = ("# Review of p1: fail", "- session: ", "- step: ", "- attempt: ", "- made: ")
+    ours += (
+        "- counts until: ",
+        "## Summary",
+        "## Findings",
+        "### 1. critical: ",
+        "### 2. critical: ",
+    )
+    ours += ("- deliverable: ", "- file: ")
+    rest = [line for line in lines if line and not line.startswith("> ")]
+    assert [line for line in rest if not line.startswith(ours)] == []
+    assert sum(line.startswith("# ") for line in lines) == 1
+
+
 def test_it_tells_what_was_found_and_by_whom() -> None:
     finding = GateFinding(
         severity="major", title="It *breaks*", detail="I ran `x`", file="app.py:3"
@@ -80,7 +97,7 @@ def test_it_tells_what_was_found_and_by_whom() -> None:
     lines = text.splitlines()
     expected = [
         "# Review of p1: fail", "- session: auto_1", "- the reviewer's own account: `reviews/by-ada.md`",
-        "Ran it.", "### 1. major: `It *breaks*`", "- file: `app.py:3`", "I ran `x`",
+        "> Ran it.", "### 1. major: `It *breaks*`", "- file: `app.py:3`", "> I ran `x`",
     ]  # fmt: skip
     assert [line for line in expected if line not in lines] == []
 

@@ -8,7 +8,8 @@ length limit cuts the text, and the result says so.
 | --- | --- | --- |
 | one line of a terminal | `inert` | none: line breaks and tabs become spaces |
 | lines of a terminal | `inert_lines` | line breaks, indentation |
-| a block of a prompt or of Markdown | `fenced` | line breaks, tabs |
+| a block of a prompt | `fenced` | line breaks, tabs |
+| a block of a file that people read, rendered or not | `quoted` | line breaks, tabs |
 | a part of a line of Markdown or of a prompt | `inline` | none |
 | a file name in a list | `name` | none: even a line break is a mark |
 | JSON | `json_text` | all: JSON escapes it |
@@ -102,6 +103,14 @@ def fenced(text: str, kind: str = "data") -> str:
     return f"{fence} {kind}\n{clean}\n{fence}"
 
 
+def quoted(text: str, kind: str = "text") -> str:
+    """Return text as a fenced block in which every line begins with `>`.
+
+    So no line can pass for one of the file's own, where the file is read without a renderer.
+    """
+    return "\n".join(f"> {line}" for line in fenced(text, kind).split("\n"))
+
+
 def inline(text: str, limit: int = 500) -> str:
     """Return text as a part of one line of Markdown in which nothing is markup.
 
@@ -114,8 +123,8 @@ def inline(text: str, limit: int = 500) -> str:
     line = inert(text)
     left_out = len(line) - limit
     if left_out > 0:
-        return f"{_quoted(line[:limit])} ({left_out} more characters are left out)"
-    return _quoted(line)
+        return f"{_as_text_or_code(line[:limit])} ({left_out} more characters are left out)"
+    return _as_text_or_code(line)
 
 
 def code(text: str) -> str:
@@ -238,7 +247,7 @@ def _indentation(line: str) -> str:
     return " " * (len(line) - len(line.lstrip(" ")))
 
 
-def _quoted(line: str) -> str:
+def _as_text_or_code(line: str) -> str:
     if not line:
         return "(empty)"
     if _PLAIN.fullmatch(line) and not _LINKS.search(line):

@@ -1,13 +1,13 @@
 """The file of one review, as Markdown that a person reads before acknowledging the gate.
 
 The reviewer is an agent, and quotes what other agents wrote. None of it can add, hide or close a
-part of the file: it is a part of a line, or a fenced block.
+part of the file: it is a part of a line, or a quoted block.
 """
 
 from collections.abc import Iterator
 
 from runner.autonomy.models import GateEvidence, GateFinding
-from runner.text.safe import fenced, inline
+from runner.text.safe import inline, quoted
 
 
 def render_review(evidence: GateEvidence, source: str | None = None) -> str:
@@ -52,4 +52,4 @@ def _finding(number: int, finding: GateFinding) -> str:
 
 
 def _block(text: str | None) -> str:
-    return fenced(text, "text") if text and text.strip() else "(none)"
+    return quoted(text) if text and text.strip() else "(none)"
