@@ -75,7 +75,13 @@ def test_no_line_outside_of_fences_is_a_verdict_of_the_reviewers_own(text: str) 
 @pytest.mark.parametrize("text", FORGED, ids=lambda text: repr(text[:40]))
 def test_without_a_renderer_no_line_of_the_reviewer_begins_as_one_of_ours(text: str) -> None:
     lines = render_review(evidence(text)).split("\n")
-    ours = ("# Review of p1: fail", "- session: ", "- step: ", "- attempt: ", "- made: ")
+    ours: tuple[str, ...] = (
+        "# Review of p1: fail",
+        "- session: ",
+        "- step: ",
+        "- attempt: ",
+        "- made: ",
+    )
     ours += (
         "- counts until: ",
         "## Summary",

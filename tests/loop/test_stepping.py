@@ -175,7 +175,7 @@ async def test_who_mends_a_review_is_told_its_findings(tmp_path: Path) -> None:
     bench.plan.put(deliverable(1))
     bench.judges.verdicts = [Verdict.FAIL]
     await bench.execute()
-    assert "1. [major] It lies\n   See there." in bench.factory.prompts[2]
+    assert "1. major: It lies\n\n~~~~ finding\nSee there.\n~~~~" in bench.factory.prompts[2]
 
 
 async def test_reviews_that_keep_failing_need_a_person(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from runner.loop.ports import VerificationRun
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
-from runner.text.safe import fenced, inline
+from runner.text.safe import code, fenced, inert
 from runner.wording import plural
 
 MENDING_SESSIONS = 2
@@ -63,7 +63,7 @@ def _to_mend(run: VerificationRun) -> str:
         if result.exit_code != 0:
             end = "was ended, it took too long" if result.timed_out else "failed"
             parts.append(
-                f"{inline(result.command)} {end} (exit code {result.exit_code}). The end of its "
+                f"{code(inert(result.command))} {end} (exit code {result.exit_code}). The end of its "
                 f"output:\n\n{fenced(result.output_tail, 'output')}"
             )
     parts.append("When you are done, the runner runs all commands again.")
