@@ -148,7 +148,7 @@ async def test_a_mending_session_is_told_the_command_and_its_output(tmp_path: Pa
     bench.judges.exit_codes = [1]
     await bench.execute()
     assert "`make check` failed (exit code 1)" in bench.factory.prompts[1]
-    assert "```\nsaid\n```" in bench.factory.prompts[1]
+    assert "~~~~ output\nsaid\n~~~~" in bench.factory.prompts[1]
 
 
 async def test_a_verification_that_is_never_mended_needs_a_person(tmp_path: Path) -> None:
