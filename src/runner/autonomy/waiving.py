@@ -15,7 +15,7 @@ class Waiving:
         """Waive the gate of a phase. The session stays as it is: resume it where it rests."""
         why = Justification(params.reason_code, params.reason, self._core.policy.describe())
         with self._core.hold(params) as held:
-            waived = waive_gate(held.state, params.phase_id, why, self._core.env())
+            waived = waive_gate(held.state, params.phase_id, why, self._core.env(held.state))
             self._core.commit(held, waived)
             gate = held.state.gate(params.phase_id)
             data = {
