@@ -302,3 +302,10 @@ def test_a_phase_that_is_not_closed_names_its_review() -> None:
 def test_phases_are_left_out_of_a_quiet_output() -> None:
     levels = {line.level for line in told(RunEnded(result(), {"phases": [row()]}))[:2]}
     assert levels == {Level.INFO}
+
+
+def test_the_overall_line_tells_what_was_only_claimed() -> None:
+    phases = [row(gate_status=None), row(phase_id="q", gate_status="passed", verdict="pass")]
+    said = texts(RunEnded(result(), {"phases": phases}))
+    (overall,) = [text for text in said if text.startswith("Overall:")]
+    assert "deliverables passed (2 claimed, not proved)," in overall
