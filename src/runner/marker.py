@@ -30,6 +30,11 @@ class Instruction(StrEnum):
         return self in (Instruction.INITIALIZER, Instruction.SYNC)
 
     @property
+    def judges(self) -> bool:
+        """Whether it judges work, so that those who did the work must not instruct it."""
+        return self in (Instruction.REVIEW, Instruction.VERIFY)
+
+    @property
     def is_iteration(self) -> bool:
         """Whether `--max-iterations` counts it; reviews are bounded by their own cap."""
         return self is not Instruction.REVIEW

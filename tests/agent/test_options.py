@@ -90,6 +90,22 @@ def test_the_settings_environment_wins() -> None:
     }
 
 
+_BLOCKS = ("GIT_INSTRUCTIONS", "AUTO_MEMORY", "CLAUDE_MDS")
+
+
+@pytest.mark.parametrize("instruction", [Instruction.REVIEW, Instruction.VERIFY])
+def test_a_judge_gets_no_block_of_the_agents_own_whatever_the_user_sets(
+    instruction: Instruction,
+) -> None:
+    theirs = {f"CLAUDE_CODE_DISABLE_{name}": "0" for name in _BLOCKS}
+    options = _options(SessionPlan(instruction, "m"), environment=theirs)
+    assert {options.env[f"CLAUDE_CODE_DISABLE_{name}"] for name in _BLOCKS} == {"1"}
+
+
+def test_a_writer_keeps_what_the_user_sets() -> None:
+    assert not {f"CLAUDE_CODE_DISABLE_{name}" for name in _BLOCKS} & set(_options().env)
+
+
 @pytest.mark.parametrize(
     ("tokens", "sent"),
     [(None, {"type": "disabled"}), (2048, {"type": "enabled", "budget_tokens": 2048})],

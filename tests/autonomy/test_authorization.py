@@ -104,11 +104,17 @@ def test_without_a_record_a_process_goes_by_what_it_saw(workspace: Path) -> None
     assert refuse(Caller(workspace, "unattended"), MOST_REFUSALS + 1)[-1] == "RATE_LIMITED"
 
 
-def test_a_clock_that_was_set_back_does_not_lock_out(workspace: Path) -> None:
+def test_a_clock_that_was_set_back_forgets_no_refusal_and_locks_out_for_a_window_at_most(
+    workspace: Path,
+) -> None:
     late = Clock()
     late.wait(days=2)
     refuse(Caller(workspace, "unattended", clock=late), MOST_REFUSALS)
-    assert Caller(workspace, "unattended").refused("session", "end") == "AUTHORIZATION"
+    clock = Clock()
+    later = Caller(workspace, "unattended", clock=clock)
+    assert later.refused("session", "end") == "RATE_LIMITED"
+    clock.wait(seconds=61)
+    assert later.refused("session", "end") == "AUTHORIZATION"
 
 
 def _signals_of_forgery(client: Client, *named: str | None) -> list[str | None]:

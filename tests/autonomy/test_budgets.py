@@ -62,7 +62,7 @@ def test_a_call_that_is_late_after_its_write_says_which_version_it_wrote(
     client: Client, clock: SlowClock
 ) -> None:
     client.start()
-    clock.slow_from = 1  # the first reading is the transition's, the second the answer's
+    clock.slow_from = 2  # after the readings of the lock's holder and of the transition
     envelope = client.call("session", "pause")
     assert envelope["data"]["error_code"] == "TIMEOUT"
     assert envelope["data"]["details"]["state_version"] == client.state()["state_version"]

@@ -44,6 +44,19 @@ def _refused_report(client: Client, report: Json) -> str:
     return code
 
 
+def _refused_as_expired(client: Client, report: Json) -> str:
+    """Return the code of the refusal, and make sure that only the session's time was changed."""
+    before = _but_for_the_time(client), statuses(client.workspace)
+    code = client.refused("step", "next", last_step_result=report)
+    assert (_but_for_the_time(client), statuses(client.workspace)) == before
+    return code
+
+
+def _but_for_the_time(client: Client) -> Json:
+    times = ("_seal", "updated_at", "latest_at", "state_version", "outbox", "journal_head")
+    return {key: value for key, value in client.state().items() if key not in times}
+
+
 # Evidence
 
 
@@ -90,7 +103,7 @@ def test_expired_evidence_is_refused(client: Client) -> None:
     }
     report = client.reviewed(client.at_gate(**limits))
     client.clock.wait(minutes=1)
-    assert _refused_report(client, report) == "INVALID_GATE_EVIDENCE"
+    assert _refused_as_expired(client, report) == "INVALID_GATE_EVIDENCE"
 
 
 def test_evidence_of_a_foreign_session_is_refused(client: Client) -> None:
@@ -208,7 +221,7 @@ def test_a_replayed_report_changes_nothing_after_the_grace(working: Client) -> N
     report = working.report(_step(working))
     working.next(report)
     working.clock.wait(seconds=61)
-    assert _refused_report(working, report) == "STEP_PROOF_EXPIRED"
+    assert _refused_as_expired(working, report) == "STEP_PROOF_EXPIRED"
 
 
 def test_a_step_that_was_never_issued_cannot_be_reported(working: Client) -> None:

@@ -44,13 +44,13 @@ def test_the_document_says_what_was_found_on_plain_lines(client: Client) -> None
     assert "# Review of p1: fail" in text
     assert "Half done." in text
     assert "### 1. major: No tests" in text
-    assert "`A-001`, `src/a.py`" in text
+    assert "- deliverable: A-001\n- file: `src/a.py`" in text
     assert "\x1b" not in text
 
 
 def test_the_reviewers_own_account_is_noted_and_not_believed(client: Client) -> None:
     review = _review(client, client.at_gate(), review_path="/etc/passwd")
-    assert "own account: /etc/passwd" in _document(client, review)
+    assert "own account: `/etc/passwd`" in _document(client, review)
     assert review["review_path"].startswith(".runner/autonomy/reviews/")
 
 

@@ -32,6 +32,11 @@ def test_wide_characters_count_twice() -> None:
     assert cell_len(fit("漢字" * 40, 21)) <= 21
 
 
+def test_what_joins_the_character_before_takes_no_column() -> None:
+    assert columns("e\u0301") == 1
+    assert columns("👩\u200d👩\u200d👧") == cell_len("👩\u200d👩\u200d👧")
+
+
 def test_values_are_below_each_other() -> None:
     pairs = [("A", "one two"), ("Longer", "three"), ("None", "")]
     assert list(labelled(pairs, 40)) == ["A       one two", "Longer  three"]
@@ -47,4 +52,4 @@ def test_a_table_cuts_its_last_column_alone() -> None:
 
 
 def test_escape_sequences_do_not_get_through() -> None:
-    assert list(wrap("a\x1b[2Jb\nc", 40)) == ["ab c"]
+    assert list(wrap("a\x1b[2Jb\nc", 40)) == ["a␛[2Jb c"]

@@ -126,7 +126,7 @@ def test_the_last_words_are_one_short_line(text: str, words: str) -> None:
     assert texts(ended(text=text))[0] == words
 
 
-@pytest.mark.parametrize("text", ["", " \n ", "---", "\x1b[0m"])
+@pytest.mark.parametrize("text", ["", " \n ", "---"])
 def test_a_silent_agent_has_no_last_words(text: str) -> None:
     assert len(texts(ended(text=text))) == 1
 
@@ -302,3 +302,10 @@ def test_a_phase_that_is_not_closed_names_its_review() -> None:
 def test_phases_are_left_out_of_a_quiet_output() -> None:
     levels = {line.level for line in told(RunEnded(result(), {"phases": [row()]}))[:2]}
     assert levels == {Level.INFO}
+
+
+def test_the_overall_line_tells_what_was_only_claimed() -> None:
+    phases = [row(gate_status=None), row(phase_id="q", gate_status="passed", verdict="pass")]
+    said = texts(RunEnded(result(), {"phases": phases}))
+    (overall,) = [text for text in said if text.startswith("Overall:")]
+    assert "deliverables passed (2 claimed, not proved)," in overall

@@ -357,7 +357,7 @@ def test_a_command_that_the_end_does_not_wait_for_is_ended(
 def test_what_a_command_says_is_told_without_addresses_and_keys() -> None:
     said = "curl: \033[2J https://ada:pw@hooks.example.com/T0/SECRET " + "sk-" + "a1" * 20
     (warning,) = tell(Notify(command=("sh", "-c", f"printf '{said}' >&2; exit 6")), ended())
-    assert "exit code 6. curl: https://hooks.example.com/… [redacted]" in warning
+    assert "exit code 6. curl: ␛[2J https://hooks.example.com/… [redacted]" in warning
 
 
 def test_a_flood_of_errors_is_told_by_its_last_line() -> None:

@@ -24,7 +24,7 @@ from runner.cli.phase_text import effort_text, gate_text, standing
         ({"verdict": "fail"}, "gate not settled (fail)"),
         (
             {"gate_status": "waived", "waiver_reason": "known\x1b[31m flake"},
-            "gate waived: known flake",
+            "gate waived: known␛[31m flake",
         ),
     ],
 )
@@ -47,3 +47,18 @@ def test_work_in_words() -> None:
 
 def test_no_work_has_no_words() -> None:
     assert effort_text(row()) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"gate_status": None}, True),
+        ({"gate_status": "waived", "waiver_reason": "in a hurry"}, True),
+        ({"gate_status": None, "verified_at": "2026-11-22T03:00:00Z"}, False),
+        ({"gate_status": "passed", "verdict": "pass"}, False),
+    ],
+)
+def test_a_phase_that_closed_on_the_word_of_its_agents_says_so(
+    changes: dict[str, Any], *, says: bool
+) -> None:
+    assert ("nothing proved" in standing(row(duration_seconds=1.0, **changes))) is says

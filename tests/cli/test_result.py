@@ -72,3 +72,8 @@ def test_an_interrupted_run_has_the_code_of_its_signal() -> None:
 def test_no_deliverables_are_zeros() -> None:
     found = result_object(RunEnded(result(counts=Counts())))
     assert set(found["deliverables"].values()) == {0}
+
+
+def test_what_people_read_of_a_result_holds_no_control_characters() -> None:
+    told = result_object(RunEnded(result(message="the agent said: \x1b]x", hint="\u202ego on")))
+    assert (told["message"], told["hint"]) == ("the agent said: ␛]x", "[U+202E]go on")

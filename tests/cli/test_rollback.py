@@ -50,7 +50,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Any:
 def test_the_list_names_steps(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ask(project, "--list") == 0
     line = capsys.readouterr().out
-    assert line.rstrip().endswith(f"{STEP}  phase-1  UI-001 [31mdone")
+    assert line.rstrip().endswith(f"{STEP}  phase-1  UI-001 ␛[31mdone")
     assert "\x1b" not in line
 
 

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from tests.cli.phases import row
 
 from runner.autonomy.assembly import open_control_plane
 from runner.cli.main import run_command_line
+from runner.cli.status_view import StatusView, status_lines
+from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.loop.effort import Effort, Purpose
 from runner.loop.ledger import STASH, Checkpoint, Ledger
 from runner.loop.run_lock import run_lock
@@ -291,3 +294,12 @@ def test_what_was_rolled_back_is_not_done(project: Project) -> None:
     ledger.add(Checkpoint(STASH, "stash-1", STASH, "a" * 40, "b" * 40, "refs/x", "now"))
     assert "nothing is left" not in project.text()
     assert "`runner run` verifies and reviews every phase again." in project.text()
+
+
+def test_what_passed_on_the_word_of_agents_alone_is_said_to_be_claimed(tmp_path: Path) -> None:
+    plan = StatusFile(
+        "app", deliverables=(Deliverable("A", "a", ("x",), Status.PASSED, phase="p"),)
+    )
+    view = StatusView(tmp_path, "app", True, plan, None, Spend(), rows={"p": row(gate_status=None)})
+    lines = list(status_lines(view))
+    assert "All achievable deliverables are claimed to pass; nothing was proved." in lines

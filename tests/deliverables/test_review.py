@@ -56,7 +56,7 @@ def test_a_fail_without_findings_has_its_summary_for_one(tools: DeliverableTools
 def test_what_could_upset_a_terminal_is_replaced(tools: DeliverableTools) -> None:
     tools.submit_review(_review(summary="red\x1b[31m \udc80"))
     assert tools.review is not None
-    assert tools.review.summary == "red\ufffd[31m \ufffd"
+    assert tools.review.summary == "red␛[31m [U+DC80]"
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def section(text: str, title: str) -> str:
 
 def test_it_names_the_phase_and_its_criteria(repository: Path) -> None:
     text = brief(repository)
-    assert text.startswith(r"You review the phase one: First \*steps\*.")
+    assert text.startswith("You review the phase one: `First *steps*`.")
     asked = section(text, "What was asked for")
     assert (
         "UI-001 [passed] A page\n  1. It opens\n  2. It closes\n  $ pytest -q tests/ui.py" in asked
@@ -333,7 +333,7 @@ def test_the_newest_receipt_of_the_phase_is_shown(repository: Path) -> None:
     keep_receipt(repository, "of another phase", 0, "other", step="step_C", later=9)
     seen = section(brief(repository), "What the runner saw")
     assert "all of them ended with 0" in seen
-    assert "$ make check\nall green\n" in seen
+    assert "$ make check\nall ␛[32mgreen\n" in seen
     assert "old failure" not in seen
     assert "other" not in seen
 
@@ -387,3 +387,46 @@ def test_changed_commands_are_told_with_those_before(tmp_path: Path) -> None:
 
 def test_nothing_is_said_of_commands_that_are_the_same(tmp_path: Path) -> None:
     assert "commands were changed" not in brief(tmp_path)
+
+
+UNFINISHED = ["\x1b]", "\x1bP", "\x1b[", "\x1b", "\x9d", "\x90", "\u202e", "\u2028", "\r"]
+
+
+@pytest.mark.parametrize("sequence", UNFINISHED, ids=ascii)
+def test_an_unfinished_sequence_in_a_file_hides_nothing_behind_it(
+    repository: Path, sequence: str
+) -> None:
+    begin(repository)
+    text = f"import sys  # {sequence}\nANSWERS = {{1: 2}}\nlast line\n"
+    (repository / "app.py").write_bytes(text.encode())
+    (repository / "tests").mkdir()
+    (repository / "tests/test_a.py").write_bytes(text.encode())
+    diff = section(brief(repository), "The diff")
+    assert diff.count("ANSWERS = {1: 2}") == 2
+    assert diff.count("last line") == 2
+
+
+@pytest.mark.parametrize("sequence", [*UNFINISHED[:4], "\u202e", "\n", "\n~~~~\n"], ids=ascii)
+def test_an_unfinished_sequence_in_a_name_hides_no_file(repository: Path, sequence: str) -> None:
+    begin(repository)
+    (repository / f"!{sequence}").write_text("x", encoding="utf-8")
+    (repository / "a.py").write_text("x", encoding="utf-8")
+    (repository / "z.py").write_text("x", encoding="utf-8")
+    listed = section(brief(repository), "What changed since the phase began")
+    assert "3 files differ" in listed
+    assert [name for name in ("a.py", "z.py") if f"  {name}\n" not in listed] == []
+    assert len([line for line in listed.split("\n") if "+1 -0" in line]) == 3
+
+
+def test_a_name_does_not_pass_for_another_files_line(repository: Path) -> None:
+    begin(repository)
+    (repository / "a (was b)").write_text("x", encoding="utf-8")
+    assert '"a (was b)"' in section(brief(repository), "What changed since the phase began")
+
+
+@pytest.mark.parametrize("sequence", ["\x1b]", "\x1bP", "\x9d"], ids=ascii)
+def test_an_unfinished_sequence_in_an_output_hides_nothing_behind_it(
+    repository: Path, sequence: str
+) -> None:
+    keep_receipt(repository, "make check", 1, f"first {sequence}\nFAILED test_it\n")
+    assert "FAILED test_it" in section(brief(repository), "What the runner saw")

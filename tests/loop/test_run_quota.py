@@ -154,7 +154,7 @@ async def test_a_session_that_worked_before_the_limit_is_an_iteration(tmp_path: 
 async def test_the_next_prompt_tells_of_work_that_was_cut_off(tmp_path: Path) -> None:
     bench = Bench(tmp_path, CUT_OFF)
     await bench.run.execute()
-    assert "It ended early: You've hit your 5-hour limit" in bench.factory.prompts[1]
+    assert "It ended early:\n\n~~~~ data\nYou've hit your 5-hour limit" in bench.factory.prompts[1]
 
 
 async def test_the_next_prompt_says_nothing_of_a_session_that_never_began(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ async def test_a_mending_session_is_told_the_command_and_its_output(tmp_path: Pa
     bench.judges.exit_codes = [1]
     await bench.execute()
     assert "`make check` failed (exit code 1)" in bench.factory.prompts[1]
-    assert "```\nsaid\n```" in bench.factory.prompts[1]
+    assert "~~~~ output\nsaid\n~~~~" in bench.factory.prompts[1]
 
 
 async def test_a_verification_that_is_never_mended_needs_a_person(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ async def test_who_mends_a_review_is_told_its_findings(tmp_path: Path) -> None:
     bench.plan.put(deliverable(1))
     bench.judges.verdicts = [Verdict.FAIL]
     await bench.execute()
-    assert "1. [major] It lies\n   See there." in bench.factory.prompts[2]
+    assert "1. major: It lies\n\n~~~~ finding\nSee there.\n~~~~" in bench.factory.prompts[2]
 
 
 async def test_reviews_that_keep_failing_need_a_person(tmp_path: Path) -> None:
@@ -229,6 +229,49 @@ async def test_without_gates_a_phase_is_verified_and_not_reviewed(tmp_path: Path
     result = await bench.execute()
     assert (result.exit_reason, bench.instructions()) == (ExitReason.ALL_PASSED, ["coding D-001"])
     assert len(bench.judges.verified) == 1
+
+
+async def test_without_gates_and_commands_the_end_says_that_nothing_was_proved(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, start={"gates_required": False})
+    bench.plan.put(deliverable(1))
+    result = await bench.execute()
+    assert result.exit_reason is ExitReason.ALL_PASSED
+    assert result.message == (
+        "All achievable deliverables passed, but nothing was proved: nobody has verified or "
+        "reviewed 1 deliverable in phase-1"
+    )
+    assert "What their agents claim is all there is" in (result.hint or "")
+
+
+@pytest.mark.parametrize("gates", [True, False])
+async def test_what_was_verified_or_reviewed_is_not_said_to_be_unproved(
+    tmp_path: Path, *, gates: bool
+) -> None:
+    bench = Bench(tmp_path, start={"gates_required": gates})
+    bench.plan.put(deliverable(1, verification=() if gates else CHECK))
+    result = await bench.execute()
+    assert (result.message, result.hint) == ("All achievable deliverables passed", None)
+
+
+@pytest.mark.parametrize("seconds", [3600.0, 3 * 24 * 3600.0])
+async def test_a_clock_that_is_put_right_while_an_agent_works_costs_a_step_and_not_the_run(
+    tmp_path: Path, seconds: float
+) -> None:
+    class PutRight(Bench):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            if marker.task == "D-001" and self.ahead_of_clock:
+                self.ahead_of_clock = 0.0
+            return await super().work(session, marker)
+
+    bench = PutRight(tmp_path)
+    bench.ahead_of_clock = seconds
+    bench.plan.put(deliverable(1), deliverable(2))
+    result = await bench.execute()
+    assert result.exit_reason is ExitReason.ALL_PASSED
+    events = bench.ask("session", "events", session_id=bench.details["session_id"], limit=50)
+    assert "Clock went back" in [event["title"] for event in events["events"]]
 
 
 async def test_no_prompt_carries_the_proof_of_its_step(tmp_path: Path) -> None:

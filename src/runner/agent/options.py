@@ -27,6 +27,15 @@ _USERS_CHOICE = frozenset(
     {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS"}
 )
 
+# The agent puts these blocks before our prompt of its own accord, the memory even as instructions
+# that override all others. They hold what an agent under review can write: names of branches and
+# files, subjects of commits, memory and CLAUDE.md files.
+_NO_BLOCKS_OF_ITS_OWN = {
+    "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1",
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
+}
+
 _FILE_RULES = {
     "Read": ("Read",),
     "Glob": ("Read",),
@@ -93,7 +102,7 @@ def session_options(
         max_budget_usd=plan.max_cost_usd,
         cwd=settings.project_dir,
         cli_path=launcher,
-        env=_environment(settings),
+        env=_environment(settings, plan.instruction),
         stderr=on_stderr,
         max_buffer_size=MAX_BUFFER_BYTES,
         verbatim_prompts=True,
@@ -134,7 +143,7 @@ def _sandbox(settings: AgentSettings, instruction: Instruction) -> Any:
     return settings.sandbox(instruction)
 
 
-def _environment(settings: AgentSettings) -> dict[str, str]:
+def _environment(settings: AgentSettings, instruction: Instruction) -> dict[str, str]:
     defaults = {
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": _API_RETRIES,
@@ -152,4 +161,5 @@ def _environment(settings: AgentSettings) -> dict[str, str]:
     }
     chosen = {name: os.environ.get(name, value) for name, value in defaults.items()}
     fixed = {name: value for name, value in defaults.items() if name not in _USERS_CHOICE}
-    return {**chosen, **fixed, **settings.environment}
+    last = _NO_BLOCKS_OF_ITS_OWN if instruction.judges else {}
+    return {**chosen, **fixed, **settings.environment, **last}

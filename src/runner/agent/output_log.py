@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from runner.files import write_error
-from runner.loop.quoting import printable
+from runner.text.safe import visible
 
 HEAD_BYTES = 256 * 1024
 TAIL_BYTES = 256 * 1024
@@ -74,7 +74,7 @@ class OutputLog:
 
     def tail_text(self, remark: str | None = None) -> str:
         """Return the end of the output as harmless text, with our remark behind it."""
-        text = printable(self._end.decode("utf-8", errors="replace"))[-TEXT_CHARACTERS:].strip("\n")
+        text = visible(self._end.decode("utf-8", errors="replace"))[-TEXT_CHARACTERS:].strip("\n")
         return "\n".join(part for part in (text, f"[runner: {remark}]" if remark else "") if part)
 
     def _keep(self, rest: bytes) -> None:

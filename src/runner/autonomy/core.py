@@ -1,7 +1,7 @@
 """What every command needs: the store, the spec, the clock, and how a session is found."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -9,8 +9,9 @@ from typing import Any
 from runner.autonomy.calls import note_commit, note_session, require_time
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.auditing import note_problem
+from runner.autonomy.engine.clock import expires_between, latest_time, went_back
 from runner.autonomy.engine.starting import StartOptions
-from runner.autonomy.engine.transition import Transition
+from runner.autonomy.engine.transition import Transition, seal
 from runner.autonomy.engine.turn import Env
 from runner.autonomy.enums import FailureReason
 from runner.autonomy.integrity import AuditError, SealBrokenError
@@ -23,7 +24,9 @@ from runner.autonomy.spec.structure import Spec
 from runner.autonomy.store.facade import Loaded, SessionStore
 from runner.autonomy.store.journal import Tail
 from runner.autonomy.store.trust import Trust
-from runner.errors import StateCorruptError, StateError
+from runner.errors import RunnerError, StateCorruptError, StateError
+
+_EXPIRIES = (ErrorCode.STEP_PROOF_EXPIRED, ErrorCode.INVALID_GATE_EVIDENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,13 @@ class Held:
     """A session whose lock is held. `commit` takes its new state.
 
     Attributes:
-        problem: what is wrong beside the state; it is warned of whatever is committed.
+        problems: what is wrong beside the state; it is warned of whatever is committed.
         tail: where the journal ends, until something is committed.
     """
 
     state: SessionState
     warnings: list[str] = field(default_factory=list)
-    problem: str | None = None
+    problems: tuple[str, ...] = ()
     tail: Tail | None = None
 
 
@@ -74,9 +77,12 @@ class Core:
         """Return the local secret. Raises StateError."""
         return self.trust.key
 
-    def env(self) -> Env:
+    def env(self, state: SessionState | None = None) -> Env:
+        """Return what the engine may know now; the time is never before that of the session."""
+        clock = self.clock()
         return Env(
-            now=self.clock(),
+            now=clock if state is None else max(clock, latest_time(state)),
+            wall=clock,
             new_id=self.new_id,
             key=self.trust.key,
             keys=self.trust.keys,
@@ -140,16 +146,31 @@ class Core:
             held = self._held(loaded, self.store.audit(loaded.state) if audited else None)
             held.state = self.policy.adapted(held.state)
             note_session(held.state)
-            yield held
+            try:
+                yield held
+            except RefusedError as error:
+                self._remember_expiry(held, error)
+                raise
 
     def _held(self, loaded: Loaded, found: str | None) -> Held:
         """Return the session, with what is wrong beside it noted for its journal."""
-        problem = loaded.problem or found
-        if problem is None:
-            return Held(loaded.state, list(loaded.warnings), tail=loaded.tail)
-        state = note_problem(loaded.state, problem, self.clock())
-        others = (warning for warning in loaded.warnings if warning != problem)
-        return Held(state, [problem, *others], problem, loaded.tail)
+        held = Held(loaded.state, list(loaded.warnings), tail=loaded.tail)
+        problem, env = loaded.problem or found, self.env(loaded.state)
+        if problem is not None:
+            held.state = note_problem(held.state, problem, env.now)
+            others = (warning for warning in loaded.warnings if warning != problem)
+            held.problems, held.warnings = (problem,), [problem, *others]
+        _note_clock(held, env)
+        return held
+
+    def _remember_expiry(self, held: Held, refusal: RefusedError) -> None:
+        """Keep the time at which something was refused as expired: setting it back helps nobody."""
+        env = self.env(held.state)
+        if refusal.code in _EXPIRIES and expires_between(held.state, env.now):
+            # Where the state can't be written, no report can be accepted either.
+            with suppress(RunnerError):
+                state = seal(held.state, env, ())
+                self.commit(held, Transition(state, {}))
 
     def live_session(self, spec_id: str | None, *, starting: bool = False) -> str | None:
         """Return the session that holds the spec, whatever became of its index entry.
@@ -210,8 +231,7 @@ class Core:
             committed = self.store.commit(transition.state, held.tail)
             held.state, held.tail = committed.state, None
             note_commit(before, committed.state)
-            known = () if held.problem is None else (held.problem,)
-            held.warnings = [*known, *committed.warnings]
+            held.warnings = [*held.problems, *committed.warnings]
 
     def read_spec(
         self, spec_id: str | None = None, *, fresh: bool = False
@@ -250,6 +270,17 @@ class Core:
         except (StateCorruptError, MigrationError):
             return True
         return state is not None and not state.status.is_terminal
+
+
+def _note_clock(held: Held, env: Env) -> None:
+    """Warn of a clock that went back, and have it noted in the journal once."""
+    behind = went_back(held.state, env.clock)
+    if behind is not None:
+        held.problems, held.warnings = (*held.problems, behind), [*held.warnings, behind]
+        if not held.state.clock_is_behind:
+            held.state = note_problem(held.state, behind, env.now, "Clock went back")
+    if held.state.clock_is_behind is not (behind is not None):
+        held.state = held.state.evolve(clock_is_behind=behind is not None)
 
 
 def _is_found(state: SessionState, step_id: str | None) -> bool:

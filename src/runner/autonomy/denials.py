@@ -49,10 +49,14 @@ class Ledger:
         with self._exclusive():
             stamps = self._read()
             now = self.clock().timestamp()
-            recent = [at for at in stamps.get(key, []) if 0 <= now - at < window.total_seconds()]
+            # A clock that was set back forgets no refusal: one of later counts as one of now.
+            known = [min(at, now) for at in stamps.get(key, [])]
+            recent = [at for at in known if now - at < window.total_seconds()]
             if len(recent) >= most:
+                if known != stamps[key]:
+                    self._write(stamps | {key: known}, now)
                 return recent[-most] + window.total_seconds() - now
-            stamps[key] = [*recent, now][-_MOST_STAMPS:]
+            stamps[key] = [*known, now][-_MOST_STAMPS:]
             self._write(stamps, now)
         return None
 
@@ -74,7 +78,7 @@ class Ledger:
 
     def _write(self, stamps: dict[str, list[float]], now: float) -> None:
         oldest = now - _LONGEST_WINDOW.total_seconds()
-        self._seen = {k: v for k, v in stamps.items() if any(oldest < at <= now for at in v)}
+        self._seen = {k: v for k, v in stamps.items() if any(oldest < at for at in v)}
         with contextlib.suppress(RunnerError, OSError):
             write_atomic(self.path, json.dumps(self._seen), mode=0o600)
 

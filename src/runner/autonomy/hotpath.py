@@ -30,7 +30,7 @@ class HotPath:
         report = params.last_step_result
         step_id = report.step_id if report is not None else None
         with self._driven(params, step_id) as held:
-            if is_repeated(held.state, report, self._core.clock()):
+            if is_repeated(held.state, report, self._core.env(held.state).now):
                 stored = repeated_answer(held.state, "next")
                 if stored is not None:
                     return self._answer(held, stored.data)
@@ -44,12 +44,12 @@ class HotPath:
         """Record the report and leave the next step to `next`."""
         report = params.last_step_result
         with self._driven(params, report.step_id) as held:
-            if is_repeated(held.state, report, self._core.clock()):
+            if is_repeated(held.state, report, self._core.env(held.state).now):
                 stored = repeated_answer(held.state, "report")
                 if stored is not None:
                     return self._answer(held, stored.data)
             spec, _ = self._core.read_spec(held.state.spec_id)
-            transition = record_report(held.state, spec, report, self._core.env())
+            transition = record_report(held.state, spec, report, self._core.env(held.state))
             self._keep_receipt(held.state, report)
             self._core.commit(held, transition)
             return self._answer(held, transition.data)
@@ -77,7 +77,7 @@ class HotPath:
             consecutive_error_delta=params.consecutive_error_delta,
         )
         with self._core.hold(params) as held:
-            transition = beat(held.state, sign, self._core.env())
+            transition = beat(held.state, sign, self._core.env(held.state))
             self._core.commit(held, transition)
             if transition.refusal is not None:
                 raise transition.refusal
@@ -97,7 +97,7 @@ class HotPath:
 
     def _advance(self, state: SessionState, report: StepReport | None) -> Transition:
         """Decide; when a phase is left, decide again on a spec that was read for it."""
-        env = self._core.env()
+        env = self._core.env(state)
         spec, problem = self._core.read_spec(state.spec_id)
         transition = next_step(state, spec, report, env, spec_problem=problem)
         if not transition.crossed:

@@ -79,11 +79,11 @@ class LifecycleCommands:
 
     def pause(self, params: ReasonParams) -> Answer:
         """Pause a running session."""
-        return self._change(params, lambda s: pause_session(s, self._core.env(), params.reason))
+        return self._change(params, lambda s: pause_session(s, self._core.env(s), params.reason))
 
     def end(self, params: ReasonParams) -> Answer:
         """End a session for good."""
-        return self._change(params, lambda s: end_session(s, self._core.env(), params.reason))
+        return self._change(params, lambda s: end_session(s, self._core.env(s), params.reason))
 
     def resume(self, params: ResumeParams) -> Answer:
         """Set a paused session going again, or with force a failed one."""
@@ -96,7 +96,7 @@ class LifecycleCommands:
         def resumed(state: SessionState) -> Transition:
             self._core.policy.check_session(state)
             spec, _ = self._core.read_spec(state.spec_id, fresh=True)
-            return resume_session(state, spec, options, self._core.env())
+            return resume_session(state, spec, options, self._core.env(state))
 
         return self._change(params, resumed, with_context=True, recover=params.force)
 
@@ -109,7 +109,7 @@ class LifecycleCommands:
             spec, problem = self._core.read_spec(state.spec_id, fresh=True)
             if spec is None:
                 raise RefusedError(ErrorCode.SPEC_NOT_FOUND, problem or "There is no spec.")
-            return rebase_session(state, spec, force=params.force, env=self._core.env())
+            return rebase_session(state, spec, force=params.force, env=self._core.env(state))
 
         return self._change(params, rebased, with_context=True, recover=params.force)
 
@@ -126,10 +126,10 @@ class LifecycleCommands:
 
     def _pause_if_stale(self, session_id: str) -> bool:
         state = self._core.store.files.read(session_id)
-        if state is None or stale_reason(state, self._core.clock()) is None:
+        if state is None or stale_reason(state, self._core.env(state).now) is None:
             return False
         with self._core.hold(SessionParams(session_id=session_id)) as held:
-            transition = pause_if_stale(held.state, self._core.env())
+            transition = pause_if_stale(held.state, self._core.env(held.state))
             self._core.commit(held, transition)
             return transition.changed
 
@@ -165,7 +165,9 @@ class LifecycleCommands:
             raise _exists(session_id, status=state.status, pause_reason=state.pause_reason)
         with self._core.hold(SessionParams(session_id=session_id)) as held:
             if not held.state.status.is_terminal:
-                ended = end_session(held.state, self._core.env(), "replaced by a forced start")
+                ended = end_session(
+                    held.state, self._core.env(held.state), "replaced by a forced start"
+                )
                 self._core.commit(held, ended)
         return None
 
@@ -229,7 +231,9 @@ class LifecycleCommands:
 
     def _view(self, held: Held, *, created: bool | None = None) -> Answer:
         spec, problem = self._core.read_spec(held.state.spec_id)
-        data = session_view(self._core.policy.adapted(held.state), spec, self._core.clock())
+        data = session_view(
+            self._core.policy.adapted(held.state), spec, self._core.env(held.state).now
+        )
         if created is not None:
             data["created"] = created
         warnings = (*held.warnings, *((problem,) if problem else ()))

@@ -138,7 +138,9 @@ class Listing:
         """Add a note to a session's journal."""
         with self._core.hold(params) as held:
             draft = Draft(EntryType.NOTE, params.title, params.content)
-            turn = Turn(state=held.state, spec=None, env=self._core.env(), drafts=(draft,))
+            turn = Turn(
+                state=held.state, spec=None, env=self._core.env(held.state), drafts=(draft,)
+            )
             self._core.commit(held, finish(turn, {}))
             data = {
                 "session_id": held.state.id,
@@ -187,7 +189,7 @@ class Listing:
         if state is None:
             return None  # it was over, and has just been removed
         spec, _ = self._core.read_spec(state.spec_id)
-        return session_view(self._core.policy.adapted(state), spec, self._core.clock())
+        return session_view(self._core.policy.adapted(state), spec, self._core.env(state).now)
 
     def _read(self, session_id: str) -> _Row | None:
         try:

@@ -334,6 +334,8 @@ class SessionState(Record):
 
     Attributes:
         report_exempt: the next `next` needs no report (after start, resume and rebase).
+        latest_at: the latest time that the session has seen; None in one of before this was kept.
+        clock_is_behind: the journal says already that the clock went back.
         skipped_task_ids: deliverables that a caller skipped; not issued again before a rebase.
         retry_task_id: the deliverable whose step failed last; it is issued again first.
         stopped_after_phase_id: the phase whose completion the session stopped for already.
@@ -356,6 +358,8 @@ class SessionState(Record):
     status: SessionStatus = SessionStatus.RUNNING
     created_at: AwareDatetime
     updated_at: AwareDatetime
+    latest_at: AwareDatetime | None = None
+    clock_is_behind: bool = False
     paused_at: AwareDatetime | None = None
     pause_reason: PauseReason | None = None
     failure_reason: FailureReason | None = None

@@ -40,7 +40,7 @@ class Reviewing:
                 details={"field": "verdict", "problem": "missing"},
             )
         with self._core.hold(params) as held:
-            state, env = held.state, self._core.env()
+            state, env = held.state, self._core.env(held.state)
             require_status(state, "a review", SessionStatus.RUNNING, SessionStatus.PAUSED)
             documents = self._core.store.documents
             evidence, token = mint_evidence(

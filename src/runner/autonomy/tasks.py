@@ -109,7 +109,7 @@ class Tasks:
         mutation: Mutation,
         params: TaskMutationParams,
     ) -> None:
-        env = self._core.env()
+        env = self._core.env(held.state)
         state = authorise(held.state, mutation, params.autonomy_step_proof, env)
         if state == held.state and state.write_lock.enforced:
             return  # the identical change again: it is made already

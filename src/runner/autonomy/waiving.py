@@ -16,7 +16,7 @@ class Waiving:
         why = Justification(params.reason_code, params.reason, self._core.policy.describe())
         with self._core.hold(params) as held:
             spec = self._core.require_spec(held.state.spec_id)
-            waived = waive_gate(held.state, spec, params.phase_id, why, self._core.env())
+            waived = waive_gate(held.state, spec, params.phase_id, why, self._core.env(held.state))
             self._core.commit(held, waived)
             gate = held.state.gate(params.phase_id)
             data = {

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, names_of, takes
 from runner.config.catalogue import ALLOW_DESTRUCTIVE, PROJECT_DIR
 from runner.config.kinds import choice
 from runner.config.resolve import Chosen, parsed
+from runner.text.safe import inert, json_text
 
 if TYPE_CHECKING:
     from runner.security.decision import Decision

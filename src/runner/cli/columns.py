@@ -1,14 +1,17 @@
 """Text in columns of a terminal; a Chinese character takes two of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from unicodedata import east_asian_width
 
-from runner.cli.inert import ELLIPSIS, inert
+from runner.text.safe import ELLIPSIS, inert
 
 
 def columns(text: str) -> int:
     """Return how many columns `text` takes."""
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 - commands that answer at once go without it
+
+    return cell_len(text)
 
 
 def fit(text: str, width: int) -> str:

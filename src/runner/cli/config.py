@@ -9,12 +9,12 @@ from typing import Any
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, takes
 from runner.cli.presenter.output import Output
 from runner.cli.variables import unread
 from runner.config.catalogue import RUN_OPTIONS
 from runner.config.resolve import Chosen
+from runner.text.safe import inert, json_text
 
 HELP = help_text(
     "Show what a run would be configured with, and where it comes from.",

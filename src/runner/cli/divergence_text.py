@@ -4,7 +4,7 @@ import re
 import textwrap
 from itertools import chain
 
-from runner.cli.inert import inert
+from runner.text.safe import inert
 
 INDENT = " " * 7
 _COLUMNS = 80 - len(INDENT)

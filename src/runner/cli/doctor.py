@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert, json_text
 from runner.cli.options import AsJson, names_of, takes
 from runner.cli.presenter.lines import Line, Tone
 from runner.cli.presenter.output import Output
@@ -17,6 +16,7 @@ from runner.config.catalogue import RUN_OPTIONS
 from runner.config.kinds import choice
 from runner.config.resolve import Chosen, parsed
 from runner.config.runner_file import NOTIFY_EVENTS
+from runner.text.safe import inert, json_text
 
 if TYPE_CHECKING:
     from runner.cli.preflight import Finding

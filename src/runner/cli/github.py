@@ -1,25 +1,23 @@
 """What GitHub Actions gets from a run: summary, outputs and annotations (CONTRACT §3)."""
 
 import json
-import re
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from runner.cli.durations import format_duration
-from runner.cli.inert import inert, inert_lines
 from runner.cli.phase_text import effort_text, standing
 from runner.cli.result import ResultObject, result_object
 from runner.loop.events import RunEnded, RunEvent, StatusChanged
+from runner.text.safe import code, inert, inert_lines, inline
 from runner.wording import format_cost
 
-_MARKUP = re.compile(r"([!-/:-@\[-`{-~])")  # Markdown lets any ASCII punctuation be escaped
 _CELL_LIMIT = 200
 
 
 def markdown_text(text: str, limit: int = _CELL_LIMIT) -> str:
-    """Return `text` as one line of Markdown that shows its characters and does nothing."""
-    return _MARKUP.sub(r"\\\1", inert(text, limit))
+    """Return `text` as a part of one line of Markdown, "" where there is none."""
+    return inline(text, limit) if text else ""
 
 
 def summary_markdown(result: ResultObject, statuses: Mapping[str, StatusChanged]) -> str:
@@ -46,7 +44,7 @@ def summary_markdown(result: ResultObject, statuses: Mapping[str, StatusChanged]
     lines += _phases(result)
     for text in inert_lines(result["hint"] or ""):
         # An indented line is a command to copy; as a paragraph of its own it can be.
-        lines += ["", _code(text) if text.startswith(" ") else markdown_text(text, 1000)]
+        lines += ["", code(text.strip()) if text.startswith(" ") else markdown_text(text, 1000)]
     return "\n".join(lines) + "\n\n"
 
 
@@ -59,11 +57,6 @@ def _phases(result: ResultObject) -> list[str]:
         cells = (phase["phase_id"], done, ", ".join(standing(phase)), effort_text(phase))
         rows.append(f"| {' | '.join(map(markdown_text, cells))} |")
     return rows
-
-
-def _code(text: str) -> str:
-    """Return a line as inline code; a backtick in it would end that."""
-    return f"`{text.strip().replace('`', chr(39))}`"
 
 
 def _row(change: StatusChanged) -> str:

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert
 from runner.cli.options import takes
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.project import SPEC_NAME
@@ -15,6 +14,7 @@ from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_director
 from runner.errors import StateWriteError
 from runner.files import write_error
 from runner.resources import data_text
+from runner.text.safe import inert
 
 HELP = help_text(
     "Prepare a project: an example SPEC.md and the folder .runner/.",

@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
-from runner.cli.inert import json_text
 from runner.cli.never_began import never_began
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.errors import RunnerError
 from runner.files import read_regular
+from runner.text.safe import inert_lines, json_text
 
 _SIGINT = 2
 _SIGNAL_EXIT_BASE = 128
@@ -148,4 +148,7 @@ def _report_bug(error: Exception) -> None:
 
 
 def _say(message: str, hint: str | None) -> None:
-    sys.stderr.write(f"{message}\n" + (f"       {hint}\n" if hint else ""))
+    told = "\n".join(inert_lines(message)) + "\n"
+    if hint:
+        told += "       " + "\n".join(inert_lines(hint)) + "\n"
+    sys.stderr.write(told)

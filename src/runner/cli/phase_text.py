@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.cli.durations import format_duration
-from runner.cli.inert import inert
+from runner.loop.phases import is_proved
+from runner.text.safe import inert
 from runner.wording import format_cost, plural
 
 _REASON_LIMIT = 120
@@ -15,6 +16,8 @@ def standing(row: Mapping[str, Any]) -> list[str]:
     parts = ["verified"] if row["verified_at"] else []
     parts.append(gate_text(row))
     if row["duration_seconds"] is not None:
+        if not is_proved(row):
+            parts.append("nothing proved")
         parts.append(f"closed after {format_duration(row['duration_seconds'])}")
     return parts
 

@@ -25,6 +25,7 @@ from runner.config.runner_file import load_runner_file
 from runner.errors import RunnerError
 from runner.loop.events import Notice, RunEnded, RunEvent, RunResult
 from runner.loop.ports import RunSink
+from runner.text.safe import inert
 from runner.wording import plural, reason
 
 
@@ -94,7 +95,7 @@ def _with_divergences(job: Job, sink: RunSink) -> RunSink:
 
 
 def _warn(text: str) -> None:
-    typer.echo(f"Warning: {text}", err=True)
+    typer.echo(f"Warning: {inert(text)}", err=True)
 
 
 def finish(job: Job, presented: Presented) -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import json_text
 from runner.cli.options import AsJson, takes
 from runner.cli.presenter.output import Output
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.resolve import Chosen
 from runner.errors import UsageError
+from runner.text.safe import json_text
 
 if TYPE_CHECKING:
     from runner.reporting.facts import Report

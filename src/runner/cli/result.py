@@ -5,6 +5,7 @@ from typing import Any, TypedDict
 
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code
 from runner.loop.events import ExitReason, RunEnded
+from runner.text.safe import visible
 
 
 class Counts(TypedDict):
@@ -86,8 +87,8 @@ def result_object(ended: RunEnded) -> ResultObject:
         verified=verified_count(details),
         gates=list(details.get("gates") or ()),
         phases=list(details.get("phases") or ()),
-        message=result.message,
-        hint=result.hint,
+        message=visible(result.message),
+        hint=visible(result.hint) if result.hint else None,
         blocked_ids=list(result.blocked_ids),
         quota_resets_at=result.quota_resets_at,
         divergences=divergences,

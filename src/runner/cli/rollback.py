@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert
 from runner.cli.options import AsJson, takes
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.resolve import Chosen
@@ -19,6 +18,7 @@ from runner.errors import PrerequisiteError, UsageError
 from runner.loop.ledger import Checkpoint
 from runner.loop.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
 from runner.loop.run_lock import run_lock
+from runner.text.safe import inert
 from runner.wording import plural
 
 _SHOWN = 10

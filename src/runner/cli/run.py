@@ -5,7 +5,6 @@ import os
 import typer
 
 from runner.cli.help_text import help_text
-from runner.cli.inert import inert
 from runner.cli.options import takes
 from runner.cli.variables import unread
 from runner.config.catalogue import RECORD, REPLAY, RUN_OPTIONS
@@ -13,6 +12,7 @@ from runner.config.environment import unknown_variables
 from runner.config.project import require_spec
 from runner.config.resolve import Chosen
 from runner.config.run_options import RunOptions
+from runner.text.safe import inert
 
 HELP = help_text(
     "Implement the spec: plan it, then work until every deliverable passes.",

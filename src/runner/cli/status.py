@@ -11,7 +11,6 @@ from runner.autonomy.placing import placed
 from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
-from runner.cli.inert import json_text
 from runner.cli.options import AsJson, takes
 from runner.cli.placing import place_to_name
 from runner.cli.presenter.output import Output
@@ -26,6 +25,7 @@ from runner.loop.ledger import was_rolled_back
 from runner.loop.phases import phase_rows, told_in_full
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import SpendBook
+from runner.text.safe import json_text
 
 HELP = help_text(
     "Show deliverables and phases, what they took, and what is next.",

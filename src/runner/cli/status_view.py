@@ -10,7 +10,7 @@ from runner.cli.columns import columns, fit, labelled
 from runner.cli.phase_text import effort_text, standing
 from runner.deliverables.model import Counts, Deliverable, Phase, Status, StatusFile
 from runner.loop.effort import Effort, of_deliverables, of_phase, total
-from runner.loop.phases import Row
+from runner.loop.phases import Row, claimed_only
 from runner.loop.run_lock import Holder
 from runner.loop.spending import Spend
 from runner.wording import format_cost, plural
@@ -179,6 +179,8 @@ def _outlook(view: StatusView, file: StatusFile) -> Iterator[str]:
         yield "`runner run` verifies and reviews every phase again."
     elif file.all_achievable_passed and view.is_open:
         yield "All achievable deliverables passed; a phase is still to be verified or reviewed."
+    elif file.all_achievable_passed and claimed_only(view.rows.values()):
+        yield "All achievable deliverables are claimed to pass; nothing was proved."
     elif file.all_achievable_passed:
         yield "All achievable deliverables passed; nothing is left to do."
     elif file.all_blocked:

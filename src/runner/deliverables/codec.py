@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from runner.deliverables.document import InvalidValueError, Pointer, type_name
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
+from runner.text.safe import has_controls
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 # The spec id becomes part of file names.
 _SPEC_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MAX_ID_LENGTH = 200
 
 _T = TypeVar("_T")
@@ -215,7 +215,7 @@ def _strings(value: Any, at: Pointer) -> tuple[str, ...]:
 
 def _id(value: Any, at: Pointer) -> str:
     text = _string(value, at)
-    if not text.strip() or len(text) > _MAX_ID_LENGTH or _CONTROL.search(text):
+    if not text.strip() or len(text) > _MAX_ID_LENGTH or has_controls(text, layout=""):
         raise InvalidValueError(
             at, f"{_name(at)} must be 1 to {_MAX_ID_LENGTH} characters, none of them invisible"
         )

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
 from runner.errors import DeliverableError
+from runner.text.safe import is_visible
 
 # Phase ids become parts of file names.
 PHASE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
@@ -15,7 +16,6 @@ _PHASE = re.compile(PHASE_PATTERN)
 _MAX_TITLE_LENGTH = 200
 _MAX_COMMAND_LENGTH = 4000
 _MAX_COMMANDS = 100
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _accept(draft: PhaseDraft, known: set[str]) -> Phase:
             "Leave it out of phases; deliverables may name it all the same.",
         )
     title = " ".join(draft.title.split())
-    if not title or len(title) > _MAX_TITLE_LENGTH or _UNPRINTABLE.search(title):
+    if not title or len(title) > _MAX_TITLE_LENGTH or not is_visible(title):
         _refuse(
             f"The phase {draft.id} needs a title of 1 to {_MAX_TITLE_LENGTH} visible characters",
             "Say in a few words what exists when it is done.",
@@ -87,7 +87,7 @@ def _accept(draft: PhaseDraft, known: set[str]) -> Phase:
 def _command(draft: PhaseDraft, command: str) -> str:
     text = command.strip()
     is_long = len(text) > _MAX_COMMAND_LENGTH or len(draft.verification) > _MAX_COMMANDS
-    if not text or is_long or _UNPRINTABLE.search(text):
+    if not text or is_long or not is_visible(text):
         _refuse(
             f"The phase {draft.id} has a verification command that can't be used",
             "Give plain shell commands, or leave verification out.",

@@ -1,12 +1,12 @@
 """Turn what a reviewer gives to `submit_review` into a verdict, or say what to correct."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from runner.deliverables.arguments import ArgumentReader
 from runner.deliverables.review import Finding, ReviewVerdict, Verdict
 from runner.deliverables.schemas import VERDICTS
+from runner.text.safe import visible
 
 # The control plane takes no more than these.
 _MAX_TEXT = 20_000
@@ -15,8 +15,6 @@ _MAX_FILE = 4096
 _MAX_SEVERITY = 50
 _MAX_FINDINGS = 100
 _NAMED_IDS = 20
-# A reviewer quotes what programs print; only what could upset a file or terminal goes.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class ReviewReader(ArgumentReader):
@@ -79,7 +77,7 @@ class ReviewReader(ArgumentReader):
         return text
 
     def _text(self, value: Any, at: str, limit: int, *, empty: bool = False) -> str:
-        text = _UNPRINTABLE.sub("\ufffd", self.string(value, at)).strip()
+        text = visible(self.string(value, at)).strip()  # it quotes what programs print
         if not text and not empty:
             self.refuse(f"{at} is empty; write what you found")
         if len(text) > limit:

@@ -15,6 +15,7 @@ from typing import NoReturn
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.phasing import PhaseDraft, add_phases, is_phase_id
 from runner.errors import DeliverableError
+from runner.text.safe import is_visible
 
 # Ids that are created here: {TYPE}-{NNN} (seed 001 §4.2). Ids in a file may be anything.
 ID_PATTERN = r"^[A-Z][A-Z0-9]*(?:[-_][A-Z0-9]+)*-[0-9]{3,}$"
@@ -24,7 +25,6 @@ _MAX_ID_LENGTH = 64
 _MAX_TEXT_LENGTH = 4000
 _MAX_TEXTS = 100
 # Everything else below U+0020, DEL, C1 and lone surrogates could upset a terminal or a file.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 # From which status to which; a deliverable can be blocked only while it has not passed
 # (seed 001 §3.4).
@@ -209,8 +209,8 @@ def _text(draft: Draft, name: str, value: str) -> str:
     stripped = value.strip()
     if not stripped:
         _refuse(draft, f"has an empty text in {name}", "Write what is meant, or leave it out.")
-    if _UNPRINTABLE.search(stripped):
-        _refuse(draft, f"has control characters in {name}", "Use plain text.")
+    if not is_visible(stripped):
+        _refuse(draft, f"has invisible or control characters in {name}", "Use plain text.")
     return stripped
 
 

@@ -18,10 +18,10 @@ from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
 from runner.loop.repository import Repository, find_repository
 from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
 from runner.loop.snapshot import ALWAYS, names, take_snapshot
+from runner.text.safe import inert, visible
 from runner.wording import reason
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _MAX_SUMMARY = 200
 _MAX_TOUCHED = 50
 _MAX_NAME = 200
@@ -93,7 +93,7 @@ class GitCheckpoints:
             now = take_snapshot(git, self._ledger.index)
             words = ("diff-tree", "-r", "-z", "--name-only", base.tree, now.tree)
             changed = sorted(names(git.run(*words)) - set(ALWAYS))
-        shown = (_UNPRINTABLE.sub("?", os.fsdecode(name)) for name in changed[:_MAX_TOUCHED])
+        shown = (visible(os.fsdecode(name), "") for name in changed[:_MAX_TOUCHED])
         return tuple(name[:_MAX_NAME] for name in shown)
 
     def _last_kept(self) -> Checkpoint | None:
@@ -146,7 +146,7 @@ def keep(
     """
     ledger.prepare()
     snapshot = take_snapshot(git, ledger.index)
-    title = _UNPRINTABLE.sub(" ", summary).strip()[:_MAX_SUMMARY]
+    title = inert(summary, _MAX_SUMMARY)
     checkpoint = Checkpoint(
         kind=kind,
         name=name,
@@ -173,7 +173,7 @@ def write_down(git: ShadowGit, ledger: Ledger, checkpoint: Checkpoint) -> Checkp
         GitError: git could not do it.
         StateWriteError: the ledger could not be written.
     """
-    name = _UNPRINTABLE.sub(" ", checkpoint.name)
+    name = inert(checkpoint.name)
     message = f"runner: {checkpoint.summary or name}\n\n{checkpoint.kind}: {name}\n"
     made = replace(checkpoint, commit=_commit(git, checkpoint, message))
     try:

@@ -1,15 +1,17 @@
 """From what the control plane says to how a run ends (CONTRACT §2, §3)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
 from runner.loop.events import ExitReason
-from runner.loop.phases import phase_rows
+from runner.loop.phases import claimed_only, phase_rows
 from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import PLAN_RULES, Ending, Limits, Situation, evaluate
+from runner.wording import plural
 
 CHANGED_SPEC = Ending(
     ExitReason.BLOCKED_RUNTIME,
@@ -24,6 +26,10 @@ SYNC = {
 }
 """What is recommended after `CHANGED_SPEC`, as CONTRACT §6 has it."""
 
+_PROOF = (
+    "What their agents claim is all there is. Give the phases verification commands ([verification] "
+    "in .runner/runner.toml), or run with gates."
+)
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
 _GOES_ON = "`runner run` goes on from here."
 
@@ -53,6 +59,27 @@ def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bo
             "`runner run` starts a new one; what has passed stays passed.",
         )
     return _paused(answer, file, stalled=stalled)
+
+
+def with_proof(ending: Ending, phases: Sequence[Mapping[str, Any]]) -> Ending:
+    """Return the ending of a run that did what it was for, saying so where nothing was proved.
+
+    Args:
+        phases: their rows.
+    """
+    if ending.reason not in (ExitReason.ALL_PASSED, ExitReason.PHASE_COMPLETE):
+        return ending
+    claimed = claimed_only(dict(row) for row in phases)
+    if not claimed:
+        return ending
+    names = ", ".join(row["phase_id"] for row in claimed)
+    count = sum(row["tasks_completed"] for row in claimed)
+    return replace(
+        ending,
+        message=f"{ending.message.rstrip('.')}, but nothing was proved: nobody has verified or "
+        f"reviewed {plural(count, 'deliverable')} in {names}",
+        hint="\n".join(filter(None, (ending.hint, _PROOF))),
+    )
 
 
 def phase_ending(phase_id: str) -> Ending:

@@ -1,16 +1,19 @@
 """What changed in a project since a phase began."""
 
 import os
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.loop.ledger import PHASE, Checkpoint, Ledger
-from runner.loop.repository import Repository
-from runner.loop.shadow_git import ShadowGit, shadow_git
+from runner.loop.repository import Repository, find_repository
+from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
 from runner.loop.snapshot import Snapshot, take_snapshot
 
 _MAX_LINES = 20_000
+_MAX_LINKS = 8
+_LINK_MODE = b"120000"
 _PATCH = ("diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color")
 
 
@@ -73,6 +76,34 @@ class PhaseDiff:
 def phase_base(project_dir: Path, scope: str, phase_id: str) -> Checkpoint | None:
     """Return what was kept when a phase began, None when nothing was."""
     return Ledger(project_dir).find(PHASE, scope, phase_id)
+
+
+def content_before(project_dir: Path, base: Checkpoint, path: str) -> bytes | None:
+    """Return a file's content at a phase's beginning, None when there was none. Raises GitError.
+
+    A symbolic link is followed inside the project.
+
+    Args:
+        path: relative to the project, with slashes.
+    """
+    repository = find_repository(project_dir)
+    if repository is None:
+        raise GitError("The project is in no git repository that can be used.")
+    with shadow_git(repository) as git:
+        for _ in range(_MAX_LINKS):
+            listed = git.run("ls-tree", "-z", "--full-tree", base.tree, "--", path)
+            if not listed:
+                return None
+            mode, kind, blob = listed.split(b"\t", 1)[0].split()
+            if kind != b"blob":
+                return None
+            content = git.run("cat-file", "blob", blob.decode())
+            if mode != _LINK_MODE:
+                return content
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(path), os.fsdecode(content)))
+            if path.startswith(("/", "..")):
+                return None
+    return None
 
 
 def removed_lines(patch: str) -> list[str]:

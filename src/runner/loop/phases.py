@@ -34,6 +34,21 @@ def phase_rows(view: Mapping[str, Any]) -> list[Row]:
     ]
 
 
+def is_proved(row: Mapping[str, Any]) -> bool:
+    """Whether anybody but the agents that did the work of a phase has found it to be done."""
+    return row["verified_at"] is not None or row["gate_status"] == "passed"
+
+
+def claimed_only(rows: Iterable[Row]) -> list[Row]:
+    """Return the phases with work that nobody has verified, and that no gate holds back."""
+    free = (None, "waived")
+    return [
+        row
+        for row in rows
+        if row["tasks_completed"] and row["gate_status"] in free and not is_proved(row)
+    ]
+
+
 def told_in_full(project_dir: Path, rows: Iterable[Row], efforts: Efforts) -> list[Row]:
     """Return the rows of phases with their receipts, and with what they and their work took."""
     receipts = accepted_receipts(project_dir)

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.deliverables.workspace import STATE_DIRECTORY
 from runner.files import read_regular
-from runner.loop.quoting import end_of, printable
+from runner.text.safe import end_of, visible
 
 _MAX_JSON_BYTES = 4 * 1024 * 1024
 _MAX_LOG_BYTES = 1024 * 1024
@@ -156,7 +156,7 @@ def _output(path: Path, characters: int) -> str:
         data = read_regular(path, limit=_MAX_LOG_BYTES)
     except OSError:
         return "[runner: its output is no longer there]"
-    return end_of(printable(data.decode("utf-8", errors="replace")).strip("\n"), characters)
+    return end_of(visible(data.decode("utf-8", errors="replace")).strip("\n"), characters)
 
 
 def _json(path: Path) -> Any:

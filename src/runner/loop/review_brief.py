@@ -5,16 +5,25 @@ fenced as data, cut to a size, and what the runner itself says stands outside th
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from runner.deliverables.model import Deliverable, StatusFile
 from runner.errors import RunnerError
 from runner.loop.check_files import is_check_file, is_less_telling, may_weaken
+from runner.loop.conventions import for_review
 from runner.loop.ledger import Ledger
-from runner.loop.phase_diff import ChangedFile, PhaseDiff, added_lines, phase_base, removed_lines
-from runner.loop.quoting import fenced, inline, shortened
+from runner.loop.phase_diff import (
+    ChangedFile,
+    PhaseDiff,
+    added_lines,
+    content_before,
+    phase_base,
+    removed_lines,
+)
 from runner.loop.receipts import KeptRun, latest_run
 from runner.loop.repository import find_repository
+from runner.text.safe import fenced, inline, name, shortened, visible
 from runner.wording import plural, reason
 
 _CRITERIA_CHARACTERS = 60_000
@@ -75,6 +84,8 @@ class PhaseBriefing:
             _PREFACE,
             "### What was asked for",
             *_criteria(deliverables),
+            "### The project's conventions",
+            *self._conventions(phase_id),
             "### What the runner saw when it ran the verification commands",
             *_verification(run, commands),
             *_changed(changed_commands),
@@ -90,6 +101,14 @@ class PhaseBriefing:
         of_phase = next((p.verification for p in phases if p.id == phase_id), ())
         own = (command for d in deliverables for command in d.verification)
         return tuple(dict.fromkeys((*own, *of_phase, *self._common)))
+
+    def _conventions(self, phase_id: str) -> Iterator[str]:
+        try:
+            base = phase_base(self._project, self._scope, phase_id)
+        except (RunnerError, OSError):
+            base = None  # said where the diff would be
+        before = None if base is None else partial(content_before, self._project, base)
+        yield from list(for_review(self._project, before)) or ["The project states none."]
 
     def _changes(self, phase_id: str, commands: Sequence[str]) -> list[str]:
         try:
@@ -166,8 +185,8 @@ def _changed(change: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
         "no rebase has accepted the new ones. Find out whether they prove less than those before, "
         "and run those before where that is possible."
     )
-    for name, commands in (("They were", change["was"]), ("They are", change["is"])):
-        yield f"{name}:"
+    for label, commands in (("They were", change["was"]), ("They are", change["is"])):
+        yield f"{label}:"
         text = "\n".join(f"$ {command}" for command in commands) or "(none)"
         yield fenced(shortened(text, _COMMAND_CHARACTERS), "commands")
 
@@ -193,10 +212,10 @@ def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
 def _blind_spots(diff: PhaseDiff) -> Iterator[str]:
     nested = [n for n in diff.now.nested if n not in diff.base.nested]
     if nested:
-        names = fenced("\n".join(nested[:_LISTED_FILES]), "paths")
+        names = fenced("\n".join(map(name, nested[:_LISTED_FILES])), "paths")
         yield f"Folders that became repositories of their own; the diff does not see into them:\n\n{names}"
     if diff.now.left_out:
-        names = fenced("\n".join(diff.now.left_out[:_LISTED_FILES]), "paths")
+        names = fenced("\n".join(map(name, diff.now.left_out[:_LISTED_FILES])), "paths")
         yield f"Files too large, or not readable, for the diff:\n\n{names}"
 
 
@@ -209,8 +228,8 @@ def _stat(files: Sequence[ChangedFile]) -> str:
 
 def _stat_line(file: ChangedFile) -> str:
     counts = "binary" if file.is_binary else f"+{file.added} -{file.removed}"
-    moved = f" (was {_one_line(file.old_path)})" if file.old_path != file.path else ""
-    return f"{counts:>14}  {_one_line(file.path)}{moved}"
+    moved = f" (was {name(file.old_path)})" if file.old_path != file.path else ""
+    return f"{counts:>14}  {name(file.path)}{moved}"
 
 
 def _is_check(file: ChangedFile, commands: Sequence[str]) -> bool:
@@ -264,4 +283,4 @@ def _patches(diff: PhaseDiff, files: tuple[ChangedFile, ...]) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    return shortened(" ".join(text.splitlines()), _LINE_CHARACTERS).replace("\n", " ")
+    return shortened(visible(text, layout="\t"), _LINE_CHARACTERS).replace("\n", " ")

@@ -13,6 +13,7 @@ from runner.deliverables.model import Counts, StatusFile
 from runner.errors import RunnerError
 from runner.loop.ahead import ConnectAhead
 from runner.loop.drive import Drive
+from runner.loop.endings import with_proof
 from runner.loop.events import ExitReason, RunEnded, RunResult
 from runner.loop.flow import Flow
 from runner.loop.sessions import Sessions
@@ -67,8 +68,10 @@ class Run:
         except* RunnerError as group:
             # Task groups wrap what is raised in them; people are told the error itself.
             ending = broken_off(_first(group))
+        details = self._flow.details()
+        ending = with_proof(ending, details.get("phases") or ())
         result = self._result(ending, time.monotonic() - started)
-        self._around.sink(RunEnded(result, self._flow.details()))
+        self._around.sink(RunEnded(result, details))
         return result
 
     async def _until_ending(self) -> Ending:

@@ -350,6 +350,8 @@ class SteppedFlow:
         """Go on after a request that came too late, or that nobody waits for any more."""
         if refusal.code == ErrorCode.STEP_PROOF_EXPIRED:
             return await renew(self._plane, context.session_id)
+        if "clock" in (refusal.data.get("details") or {}):
+            return await renew(self._plane, context.session_id, "the clock went back")
         view = await self._plane.ask("session", "status", session_id=context.session_id)
         if view["status"] == SessionStatus.RUNNING:
             raise refusal

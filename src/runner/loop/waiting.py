@@ -91,6 +91,7 @@ class QuotaWait:
         self._jitter = jitter
         self._local = local or _local_zone()
         self._since: float | None = None
+        self._slept = 0.0
         self._tries = 0
         self._pause: _Pause | None = None
 
@@ -109,7 +110,7 @@ class QuotaWait:
 
     def passed(self) -> None:
         """Note that the model worked again: the next limit is a new one."""
-        self._since, self._tries, self._pause = None, 0, None
+        self._since, self._slept, self._tries, self._pause = None, 0.0, 0, None
 
     def met(self, result: SessionResult) -> QuotaStand:
         """Note that a session ended at a limit, and decide whether to wait for its end."""
@@ -124,7 +125,8 @@ class QuotaWait:
         pause = self._planned(result.quota_resets_at, now)
         # The margin is ours: a limit that ends just within the bound is waited for.
         end = min(pause.until, pause.resets_at or pause.until)
-        if end - self._since > self._policy.max_seconds:
+        # What was slept counts even if the clock was set back since.
+        if max(end - self._since, end - now + self._slept) > self._policy.max_seconds:
             return self._too_long(result.quota_resets_at)
         self._pause = pause
         return QuotaStand(goes_on=True)
@@ -144,6 +146,7 @@ class QuotaWait:
             seconds = min(left, SLICE_SECONDS)
             await self._sleep(seconds)
             slept += seconds
+            self._slept += seconds
         return QuotaStand(goes_on=True)
 
     def _planned(self, resets_at: int | None, now: float) -> _Pause:

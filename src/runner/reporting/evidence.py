@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from runner.files import read_regular
-from runner.loop.quoting import printable
 from runner.loop.receipts import (
     KeptRun,
     accepted_receipts,
@@ -17,6 +16,7 @@ from runner.loop.receipts import (
 )
 from runner.reporting.facts import Command, Finding, Review, Verification
 from runner.reporting.words import Words, moment, name, rows, table
+from runner.text.safe import visible
 
 _ATTEMPTS, _COMMANDS, _FINDINGS = 4, 25, 50
 _COMMAND, _OUTPUT, _TITLE, _DETAIL, _DOCUMENT = 1_000, 2_500, 300, 1_500, 6_000
@@ -150,7 +150,7 @@ class Reviews:
             content = read_regular(self.project_dir / path, limit=_MAX_BYTES, within=self.folder)
         except (OSError, ValueError):
             return f"[{path or 'The review'} can't be read.]"
-        return self.words.text(printable(content.decode("utf-8", "replace")), _DOCUMENT)
+        return self.words.text(visible(content.decode("utf-8", "replace")), _DOCUMENT)
 
 
 def _json(path: Path, within: Path) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runner.files import write_atomic
 from runner.security.tree import NOTE_NAME
+from runner.text.safe import visible
 
 MAX_NOTE_BYTES = 256 * 1024
 
@@ -50,8 +51,8 @@ class Overlay:
 def collect_note(overlay: Overlay) -> bool:
     """Take the handoff note out of a finished session into the project.
 
-    Only a regular file of at most MAX_NOTE_BYTES that is UTF-8 text without control characters
-    is taken; the agent is not trusted with more. Returns whether there was a new note.
+    Only a regular file of at most MAX_NOTE_BYTES that is UTF-8 text is taken, with visible marks for
+    control characters; the agent is not trusted with more. Returns whether there was a new note.
 
     Raises:
         StateWriteError: the project's note could not be written.
@@ -71,8 +72,7 @@ def _read_note(path: Path) -> str | None:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    plain = all(c >= " " or c in "\n\r\t" for c in text) and "\x7f" not in text
-    return text if plain else None
+    return visible(text.replace("\r\n", "\n"))
 
 
 def _read_regular(path: Path, limit: int) -> bytes | None:

@@ -28,9 +28,11 @@ def audit_gates(state: SessionState) -> str | None:
     return None
 
 
-def note_problem(state: SessionState, problem: str, now: datetime) -> SessionState:
+def note_problem(
+    state: SessionState, problem: str, now: datetime, title: str = _DAMAGED
+) -> SessionState:
     """Return the state with a journal entry about it, to be written with the next transition."""
-    if any(waiting.title == _DAMAGED for waiting in state.outbox.entries):
+    if any(waiting.title == title for waiting in state.outbox.entries):
         return state
     entry = JournalEntry(
         seq=state.journal_seq + 1,
@@ -38,7 +40,7 @@ def note_problem(state: SessionState, problem: str, now: datetime) -> SessionSta
         session_id=state.id,
         spec_id=state.spec_id,
         entry_type=EntryType.SESSION,
-        title=_DAMAGED,
+        title=title,
         content=problem,
     )
     outbox = state.outbox

@@ -1,6 +1,7 @@
 """Rules 1 and 2: a report is there, belongs to the outstanding step, and proves it."""
 
 from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.engine.clock import require_after_issue
 from runner.autonomy.engine.turn import Stop, Turn
 from runner.autonomy.enums import SessionStatus, StepOutcome, StepType
 from runner.autonomy.inputs import StepReport
@@ -51,6 +52,7 @@ def check_step_proof(turn: Turn) -> Turn | Stop:
         raise RefusedError(ErrorCode.STEP_PROOF_INVALID, "No proof of this step can be used.")
     if not same_token(token, proof.proof_hash):
         raise RefusedError(ErrorCode.STEP_PROOF_INVALID, "The step_proof is wrong.")
+    require_after_issue(ErrorCode.STEP_PROOF_INVALID, "step_proof", proof.issued_at, turn.env.clock)
     return turn
 
 

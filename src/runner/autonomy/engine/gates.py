@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.engine.clock import require_after_issue
 from runner.autonomy.engine.turn import Env, SigningKey
 from runner.autonomy.enums import GatePolicy, StepType, Verdict
 from runner.autonomy.inputs import StepReport
@@ -58,7 +59,7 @@ def mint_evidence(
         phase_id=phase_id,
         verdict=verdict,
         token_hash="",
-        issued_at=env.now,
+        issued_at=env.clock,
         expires_at=env.now + timedelta(minutes=state.limits.gate_nonce_ttl_minutes),
         checksum="",
         key_id=key.id if key is not None else None,
@@ -92,6 +93,7 @@ def check_evidence(state: SessionState, report: StepReport, env: Env) -> GateEvi
     _check_signature(evidence, token, env)
     if not same_token(token, evidence.token_hash):
         raise _invalid("The evidence token is wrong.")
+    require_after_issue(ErrorCode.INVALID_GATE_EVIDENCE, "evidence", evidence.issued_at, env.clock)
     if env.now >= evidence.expires_at:
         raise _invalid("The evidence has expired.")
     if any(evidence.token_hash == used.nonce_hash for used in state.consumed_gate_nonces):

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.engine.clock import require_after_issue
 from runner.autonomy.engine.replaying import REPLAY_GRACE
 from runner.autonomy.engine.turn import Env
 from runner.autonomy.enums import StepType
@@ -87,6 +88,9 @@ def _check_proof(state: SessionState, token: str | None, env: Env) -> StepProof:
         )
     if proof is None or not same_token(token, proof.proof_hash):
         raise RefusedError(ErrorCode.STEP_PROOF_INVALID, "The autonomy_step_proof is wrong.")
+    require_after_issue(
+        ErrorCode.STEP_PROOF_INVALID, "autonomy_step_proof", proof.issued_at, env.clock
+    )
     expires_at = _expiry(state, proof)
     if env.now >= expires_at:
         raise RefusedError(

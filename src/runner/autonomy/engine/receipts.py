@@ -13,8 +13,14 @@ from runner.autonomy.models import IssuedStep
 _SKEW = timedelta(seconds=2)
 
 
-def check_receipt(step: IssuedStep, report: StepReport, now: datetime) -> Receipt | None:
+def check_receipt(
+    step: IssuedStep, report: StepReport, now: datetime, *, since: datetime | None = None
+) -> Receipt | None:
     """Return the receipt of a report on `execute_verification`, None when it brings none.
+
+    Args:
+        now: by the clock that the receipt's time comes from.
+        since: when the step was issued by that clock, where it is not `step.issued_at`.
 
     Raises:
         RefusedError: VERIFICATION_RECEIPT_REQUIRED for success without one,
@@ -30,7 +36,7 @@ def check_receipt(step: IssuedStep, report: StepReport, now: datetime) -> Receip
         return None
     if report.outcome is StepOutcome.SKIPPED:
         raise _invalid("A verification that was skipped has no receipt.")
-    _check_binding(step, receipt, now)
+    _check_binding(step, receipt, now, since or step.issued_at)
     failed = [r.command_hash for r in receipt.results if r.exit_code != 0]
     if report.outcome is StepOutcome.SUCCESS and failed:
         raise _invalid("The receipt has exit codes other than 0.", failed_commands=failed)
@@ -47,10 +53,10 @@ def receipt_hash(receipt: Receipt) -> str:
     return "sha256:" + hashlib.sha256(receipt_text(receipt).encode()).hexdigest()
 
 
-def _check_binding(step: IssuedStep, receipt: Receipt, now: datetime) -> None:
+def _check_binding(step: IssuedStep, receipt: Receipt, now: datetime, since: datetime) -> None:
     if receipt.step_id != step.step_id:
         raise _invalid("The receipt belongs to another step.")
-    if not step.issued_at - _SKEW <= receipt.issued_at <= now + _SKEW:
+    if not since - _SKEW <= receipt.issued_at <= now + _SKEW:
         raise _invalid("The receipt's time lies outside the step's.")
     issued = Counter(command.command_hash for command in step.commands)
     reported = Counter(result.command_hash for result in receipt.results)

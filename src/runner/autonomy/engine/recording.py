@@ -125,7 +125,9 @@ def _refuse_blocked(turn: Turn, task_id: str) -> None:
 
 
 def _record_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
-    receipt = check_receipt(step, report, turn.env.now)
+    proof = turn.state.pending_step_proof
+    since = proof.issued_at if proof is not None else None
+    receipt = check_receipt(step, report, turn.env.clock, since=since)
     kept = receipt_hash(receipt) if receipt is not None else None
     if report.outcome is StepOutcome.FAILURE:
         draft = _step_draft(report, step, "Verification failed", receipt_hash=kept)

@@ -199,5 +199,8 @@ def _proof(turn: Turn, step: IssuedStep) -> StepProof:
         expires_at=expires_at,
     )
     return StepProof(
-        proof_hash=token_hash(token), step_id=step.step_id, issued_at=now, expires_at=expires_at
+        proof_hash=token_hash(token),
+        step_id=step.step_id,
+        issued_at=turn.env.clock,
+        expires_at=expires_at,
     )

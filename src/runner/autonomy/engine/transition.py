@@ -108,6 +108,7 @@ def seal(
     return state.evolve(
         state_version=state.state_version + 1,
         updated_at=env.now,
+        latest_at=max(env.now, state.latest_at or env.now),
         journal_seq=state.journal_seq + len(entries),
         outbox=outbox,
         consumed_gate_nonces=prune_nonces(state, env),

@@ -45,7 +45,8 @@ class Env:
     """All that the engine may know of the world.
 
     Attributes:
-        now: timezone-aware.
+        now: the time to judge by, timezone-aware: never before what the session has seen.
+        wall: what the machine's clock says, where that is another time.
         new_id: makes a fresh id from a prefix, e.g. `step` → `step_01J…`.
         key: the local secret that tokens are derived with.
         keys: what signs gate evidence; None where nothing signed can be made or checked.
@@ -57,6 +58,12 @@ class Env:
     key: bytes
     keys: SigningKeys | None = None
     signed_evidence: bool = False
+    wall: datetime | None = None
+
+    @property
+    def clock(self) -> datetime:
+        """What the machine's clock says."""
+        return self.wall or self.now
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,17 @@ state and the journal hold.
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from runner.autonomy.models import GateEvidence, GateFinding
+from runner.autonomy.models import GateEvidence
 from runner.autonomy.store.layout import Layout, check_session_id
 from runner.autonomy.store.regular import read_regular
+from runner.autonomy.store.review_file import render_review
 from runner.errors import StateWriteError
 from runner.files import write_atomic, write_error
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _MAX_NAME = 60
 
 
@@ -47,7 +47,7 @@ class Documents:
             source: where the reviewer's own account stands, as the reviewer said.
         """
         path = self._review(evidence.session_id, evidence.phase_id, evidence.gate_attempt_id)
-        _write(path, _markdown(evidence, source))
+        _write(path, render_review(evidence, source))
 
     def write_receipt(self, session_id: str, step_id: str, content: str) -> None:
         """Keep an accepted receipt, byte for byte as it was hashed. Raises StateWriteError."""
@@ -79,45 +79,6 @@ def file_part(text: str) -> str:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{safe[:_MAX_NAME]}-{digest}"
-
-
-def _markdown(evidence: GateEvidence, source: str | None) -> str:
-    facts = (
-        f"- session: `{evidence.session_id}`",
-        f"- step: `{evidence.step_id}`",
-        f"- attempt: `{evidence.gate_attempt_id}`",
-        f"- made: {evidence.issued_at.isoformat()}",
-        f"- counts until: {evidence.expires_at.isoformat()}",
-    )
-    title = f"# Review of {_line(evidence.phase_id)}: {evidence.verdict}"
-    parts = [title, "\n".join(facts)]
-    if source:
-        parts.append(f"The reviewer's own account: {_line(source)}")
-    if evidence.summary:
-        parts.append(_text(evidence.summary))
-    parts += ["## Findings", *_findings(evidence.findings)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _findings(findings: Sequence[GateFinding]) -> Iterator[str]:
-    if not findings:
-        yield "None."
-    for number, finding in enumerate(findings, 1):
-        yield f"### {number}. {_line(finding.severity)}: {_line(finding.title)}"
-        places = [finding.deliverable_id, finding.file]
-        named = ", ".join(f"`{_line(place)}`" for place in places if place)
-        if named:
-            yield named
-        if finding.detail:
-            yield _text(finding.detail)
-
-
-def _line(text: str) -> str:
-    return " ".join(_CONTROL.sub(" ", text).split())
-
-
-def _text(text: str) -> str:
-    return _CONTROL.sub(" ", text.replace("\r\n", "\n")).strip()
 
 
 def _write(path: Path, content: str) -> None:

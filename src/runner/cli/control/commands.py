@@ -1,7 +1,6 @@
 """From a declaration to a Typer command that calls the library and shows its answer."""
 
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from runner.cli.options import AsJson
 from runner.cli.presenter.output import Output
 from runner.errors import RunnerError, UsageError
 from runner.loop.drift import SpecText
+from runner.text.safe import inert, json_text
 
 if TYPE_CHECKING:
     from runner.autonomy.envelope import Envelope
@@ -139,7 +139,7 @@ def _function(command: ControlCommand) -> Callable[..., None]:
 
 
 def _warn(text: str) -> None:
-    typer.echo(f"Warning: {text}", err=True)
+    typer.echo(f"Warning: {inert(text)}", err=True)
 
 
 def _answer_json(command: ControlCommand, given: Mapping[str, Any]) -> int:
@@ -152,9 +152,9 @@ def _answer_json(command: ControlCommand, given: Mapping[str, Any]) -> int:
         envelope = refused(error)
         code = USAGE if isinstance(error, UsageError) else FAILURE
     except Exception as error:
-        typer.echo(json.dumps(refused(RunnerError(f"Unexpected {type(error).__name__}."))))
+        typer.echo(json_text(refused(RunnerError(f"Unexpected {type(error).__name__}."))))
         raise
-    typer.echo(json.dumps(envelope))
+    typer.echo(json_text(envelope))
     return code
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.cli.columns import wrap
 from runner.cli.control.scene import Scene
-from runner.cli.inert import inert
+from runner.text.safe import inert
 
 _INDENT = "  "
 

@@ -1,12 +1,12 @@
 """What the command line itself refuses, as an envelope where one was asked for."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from runner.errors import RunnerError
+from runner.text.safe import json_text
 
 if TYPE_CHECKING:
     from runner.autonomy.envelope import Envelope
@@ -71,4 +71,4 @@ def refused(problem: RunnerError | str) -> "Envelope":
 def _answer(error: Exception, *, wants_json: bool) -> None:
     if wants_json:
         said: str = getattr(error, "format_message", error.__str__)()
-        typer.echo(json.dumps(refused(said)))
+        typer.echo(json_text(refused(said)))

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 
 from runner.cli.durations import format_duration, format_remaining, format_reset_time
-from runner.cli.inert import inert
 from runner.loop.events import (
     RunEnded,
     RunEvent,
@@ -20,6 +19,7 @@ from runner.loop.events import (
     StreamToolResponse,
     Waiting,
 )
+from runner.text.safe import inert
 from runner.wording import plural
 
 _NAME_LIMIT = 60

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 
-from runner.cli.inert import inert, inert_lines
 from runner.cli.presenter.activity import retry_label, tool_label
 from runner.cli.presenter.lines import Line, Tone, line
 from runner.loop.events import (
@@ -16,6 +15,7 @@ from runner.loop.events import (
     StreamToolInvocation,
     StreamToolResponse,
 )
+from runner.text.safe import inert, inert_lines
 
 _THINKING_LIMIT = 200
 _MARGIN = "    | "  # keeps a line of a tool's output from passing for one of ours

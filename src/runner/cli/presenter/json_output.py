@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from runner.cli.inert import json_text
 from runner.cli.presenter.base import Presenter
 from runner.cli.presenter.event_json import event_object
 from runner.cli.presenter.output import Output
 from runner.loop.events import RunEnded, RunEvent
+from runner.text.safe import json_text
 
 
 def _now() -> datetime:

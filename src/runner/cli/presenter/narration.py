@@ -11,7 +11,6 @@ from runner.cli.durations import (
     format_reset_time,
 )
 from runner.cli.exit_codes import EXIT_CODES, FAILURE, SUCCESS
-from runner.cli.inert import cut, inert, inert_lines
 from runner.cli.phase_text import effort_text, standing
 from runner.cli.presenter.activity import retry_label, tool_label
 from runner.cli.presenter.lines import BLANK, Level, Line, Tone, line
@@ -35,6 +34,8 @@ from runner.loop.events import (
     StreamToolResponse,
     Waiting,
 )
+from runner.loop.phases import claimed_only
+from runner.text.safe import cut, inert, inert_lines
 from runner.wording import format_cost, plural
 
 _ID_LIMIT = 80
@@ -246,7 +247,7 @@ def _notice(event: Notice) -> list[Line]:
 
 def _run_ended(event: RunEnded, now: float) -> list[Line]:
     result = event.result
-    termination = _termination(result)
+    termination = _termination(event)
     hint = (cut(text, _MESSAGE_LIMIT) for text in inert_lines(result.hint or ""))
     advice = (_reset(result, now), *hint)
     return [
@@ -279,7 +280,7 @@ def _phases(event: RunEnded) -> list[Line]:
 
 def _overall(event: RunEnded) -> Line:
     result, counts = event.result, event.result.counts
-    done = f"{counts.passed}/{counts.total} deliverables passed"
+    done = f"{counts.passed}/{counts.total} deliverables passed{_claimed(event)}"
     if result.command == "sync":
         verified = verified_count(event.details)
         if verified is None:
@@ -293,12 +294,21 @@ def _overall(event: RunEnded) -> Line:
     return line(text, Tone.STRONG, Level.FINAL)
 
 
-def _termination(result: RunResult) -> Line:
+def _claimed(event: RunEnded) -> str:
+    """Say how many of those that passed were neither verified nor reviewed."""
+    phases = claimed_only(event.details.get("phases") or ())
+    count = sum(row["tasks_completed"] for row in phases)
+    return f" ({count} claimed, not proved)" if count else ""
+
+
+def _termination(event: RunEnded) -> Line:
+    result = event.result
     code = EXIT_CODES[result.exit_reason]
     message = inert(result.message, _MESSAGE_LIMIT)
     if code == FAILURE:
         return line(f"Error: {message}", Tone.BAD, Level.ERROR)
-    return line(message, Tone.GOOD if code == SUCCESS else Tone.CAUTION, Level.FINAL)
+    good = code == SUCCESS and not _claimed(event)
+    return line(message, Tone.GOOD if good else Tone.CAUTION, Level.FINAL)
 
 
 def _blocked(result: RunResult) -> str:

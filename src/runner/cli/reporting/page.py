@@ -13,10 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from runner.cli.columns import fit
-from runner.cli.inert import inert, inert_lines
 from runner.cli.reporting import formats
 from runner.cli.reporting.timeline import timeline_of
 from runner.reporting.facts import Report, Took
+from runner.text.safe import inert, inert_lines
 from runner.wording import plural
 
 GENERATOR = "runner report"

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from runner.cli.columns import columns, fit, labelled, wrap
-from runner.cli.inert import inert
 from runner.cli.reporting import formats
 from runner.deliverables.model import Counts
 from runner.reporting.facts import (
@@ -16,6 +15,7 @@ from runner.reporting.facts import (
     Took,
     Verification,
 )
+from runner.text.safe import inert
 from runner.wording import plural
 
 WIDTH = 80

@@ -8,6 +8,7 @@ from runner.loop.events import SessionOutcome
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
+from runner.text.safe import fenced, inline
 
 
 async def address_fidelity_feedback(step: Step, context: StepContext) -> Outcome:
@@ -31,7 +32,7 @@ async def address_fidelity_feedback(step: Step, context: StepContext) -> Outcome
 
 
 def _told(step: Step) -> str:
-    parts = [f"An independent review of {step.phase_id} found:"]
+    parts = [f"An independent review of {inline(step.phase_id)} found:"]
     parts += [_finding(number, finding) for number, finding in enumerate(step.findings, 1)]
     parts.append("When you are done, the phase is verified and reviewed again.")
     return "\n\n".join(parts)
@@ -39,8 +40,8 @@ def _told(step: Step) -> str:
 
 def _finding(number: int, finding: Mapping[str, Any]) -> str:
     of = [finding.get("deliverable_id"), finding.get("file")]
-    where = ", ".join(part for part in of if part)
-    head = f"{number}. [{finding['severity']}] {finding['title']}"
+    where = ", ".join(inline(part) for part in of if part)
+    head = f"{number}. {inline(finding['severity'])}: {inline(finding['title'])}"
     head += f" ({where})" if where else ""
-    detail = "\n".join(f"   {line}" for line in str(finding.get("detail") or "").splitlines())
-    return f"{head}\n{detail}" if detail else head
+    detail = str(finding.get("detail") or "")
+    return f"{head}\n\n{fenced(detail, 'finding')}" if detail.strip() else head

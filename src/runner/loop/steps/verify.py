@@ -6,6 +6,7 @@ from runner.loop.ports import VerificationRun
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
+from runner.text.safe import code, fenced, inert
 from runner.wording import plural
 
 MENDING_SESSIONS = 2
@@ -62,15 +63,8 @@ def _to_mend(run: VerificationRun) -> str:
         if result.exit_code != 0:
             end = "was ended, it took too long" if result.timed_out else "failed"
             parts.append(
-                f"`{result.command}` {end} (exit code {result.exit_code}). The end of its "
-                f"output:\n\n{_fenced(result.output_tail)}"
+                f"{code(inert(result.command))} {end} (exit code {result.exit_code}). The end of its "
+                f"output:\n\n{fenced(result.output_tail, 'output')}"
             )
     parts.append("When you are done, the runner runs all commands again.")
     return "\n\n".join(parts)
-
-
-def _fenced(text: str) -> str:
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text.rstrip()}\n{fence}"

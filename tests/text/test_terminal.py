@@ -4,29 +4,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.inert import cut, inert, inert_lines, json_text
+from runner.text.safe import cut, inert, inert_lines, json_text
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("plain text", "plain text"),
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b[2J\x1b[1;1Hgone", "gone"),
-        ("\x9b31mred", "red"),
-        ("\x1b]0;title\x07after", "after"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1bPdevice\x1b\\after", "after"),
-        ("\x1b]52;c;unterminated", "52;c;unterminated"),
-        ("\x1b(Bcharset", "charset"),
-        ("ends in \x1b", "ends in"),
+        ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
+        ("\x1b[2J\x1b[1;1Hgone", "␛[2J␛[1;1Hgone"),
+        ("\x9b31mred", "[U+009B]31mred"),
+        ("\x1b]0;title\x07after", "␛]0;title␇after"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "␛]8;;http://x␛\\link␛]8;;␛\\"),
+        ("\x1bPdevice\x1b\\after", "␛Pdevice␛\\after"),
+        ("\x1b]52;c;unterminated", "␛]52;c;unterminated"),
+        ("\x1b(Bcharset", "␛(Bcharset"),
+        ("ends in \x1b", "ends in ␛"),
         ("a\nb\r\nc\td", "a b c d"),
-        ("a\u2028b\x85c", "a b c"),
-        ("\x07be\x08ll\x7f", "bell"),
-        ("\u202egnp.exe", "gnp.exe"),
-        ("zero\u200bwidth", "zerowidth"),
-        ("lone \ud800", "lone \ufffd"),
-        ("mojibake \x9d goes on", "mojibake goes on"),
+        ("a\u2028b\x85c", "a[U+2028]b[U+0085]c"),
+        ("50 %\r100 %", "50 %␍100 %"),
+        ("wide\u3000space\u00a0here", "wide space here"),
+        ("\x07be\x08ll\x7f", "␇be␈ll␡"),
+        ("\u202egnp.exe", "[U+202E]gnp.exe"),
+        ("zero\u200bwidth", "zero[U+200B]width"),
+        ("lone \ud800", "lone [U+D800]"),
+        ("mojibake \x9d goes on", "mojibake [U+009D] goes on"),
         ("[bold]no markup[/]", "[bold]no markup[/]"),
         ("👩\u200d💻", "👩\u200d💻"),
         ("  spaces  ", "spaces"),
@@ -49,8 +51,22 @@ def test_long_text_ends_in_an_ellipsis() -> None:
     assert inert("word " * 100, 9) == "word wor…"
 
 
+def test_text_behind_a_screenful_of_blanks_is_not_lost() -> None:
+    assert inert(" " * 9000 + "rm -rf x", 20) == "rm -rf x"
+    assert inert("a" + " " * 9000 + "rm -rf x", 20).endswith("…")
+
+
+@given(st.text())
+def test_an_inert_line_stays_as_it_is(text: str) -> None:
+    assert inert(inert(text)) == inert(text)
+
+
 def test_cut_keeps_what_fits() -> None:
     assert cut("exact", 5) == "exact"
+
+
+def test_control_characters_at_the_end_of_a_text_are_shown() -> None:
+    assert inert_lines("a\n\x1c\u2028\n\n") == ["a", "␜[U+2028]"]
 
 
 def test_lines_keep_their_indentation() -> None:
