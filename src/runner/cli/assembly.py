@@ -21,7 +21,6 @@ from runner.autonomy.models import Limits as ControlPlaneLimits
 from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
 from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
-from runner.cli.redact import Redactor
 from runner.cli.signals import stop_on_signal
 from runner.cli.starting_signals import heed_signals
 from runner.cli.verification import require_runnable_verification
@@ -29,6 +28,7 @@ from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
 from runner.config.runner_file import load_runner_file
+from runner.credentials import Redactor
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.loop.events import Notice, RunResult, RunStarted

@@ -25,7 +25,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from runner import __version__
 from runner.cli.inert import inert
-from runner.cli.redact import Redactor
+from runner.credentials import Redactor
 from runner.wording import reason
 
 SECONDS = 10.0

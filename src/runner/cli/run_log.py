@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from runner.cli.presenter.event_json import event_object
-from runner.cli.redact import Redactor
+from runner.credentials import Redactor
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import RunnerError
 from runner.loop.events import Notice, RunEnded, RunEvent, SessionActivity

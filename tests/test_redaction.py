@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.redact import REDACTED, Redactor
+from runner.credentials import REDACTED, Redactor
 
 SECRET = "s3cr3t/with+signs=="
 BARE = Redactor({})
