@@ -12,9 +12,15 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
+
+T = TypeVar("T")
 
 REDACTED = "[redacted]"
 
@@ -165,10 +171,14 @@ class Redactor:
 
     Args:
         environ: where the values of credential variables are found.
+        secrets: further ones, each with its name.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        secrets = environment_secrets(environ)
+    def __init__(
+        self, environ: Mapping[str, str], secrets: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        further = {value: name for value, name in secrets.items() if len(value) >= SHORTEST}
+        secrets = {**further, **environment_secrets(environ)}
         self._names = {form: name for value, name in secrets.items() for form in forms_of(value)}
         # The longest first, so that a key that begins with another is not left half.
         alternatives = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
@@ -177,27 +187,35 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return `text` without credentials; a variable's value is replaced by its name."""
-        return without_shapes(self.known(text), lambda _: REDACTED)
+        if self._values is not None:
+            text = self._values.sub(lambda found: _mask(self._names[found.group()]), text)
+            text = self._without_parts(text)
+        return _without_shapes(text)
 
-    def known(self, text: str) -> str:
-        """Return `text` without the values of credential variables alone.
+    def plan(self, text: str) -> str:
+        """Return a text that agents and programs work by, without what is certainly a credential.
 
-        For texts that a program reads again: what only looks like a credential stays in them.
+        An ordinary word that is somebody's password stays, and so does what only follows a word
+        that announces one: a plan may well say `password=example1`.
         """
-        if self._values is None:
-            return text
-        return self._without_parts(self._values.sub(self._named, text))
+        if self._values is not None:
+            text = self._values.sub(self._masked_in_plan, text)
+        return _OWNED.sub(REDACTED, text)
 
     def value(self, value: Any) -> Any:
         """Return a JSON value whose texts, keys included, hold no credentials."""
         return _each_text(value, self.text)
 
-    def known_value(self, value: Any) -> Any:
-        """Return a JSON value as `known` has its texts."""
-        return _each_text(value, self.known)
+    def plan_value(self, value: Any) -> Any:
+        """Return a JSON value as `plan` has its texts."""
+        return _each_text(value, self.plan)
 
-    def _named(self, found: re.Match[str]) -> str:
-        return _mask(self._names[found.group()])
+    def record(self, value: T) -> T:
+        """Return a value of the program, such as an event, as `text` has the texts in it."""
+        return cast("T", _record(value, self.text))
+
+    def _masked_in_plan(self, found: re.Match[str]) -> str:
+        return found[0] if _MAY_BE_A_WORD.fullmatch(found[0]) else _mask(self._names[found[0]])
 
     def _without_parts(self, text: str) -> str:
         """Return the text without a value that was cut: it may go on in another text."""
@@ -217,6 +235,10 @@ class Redactor:
 def announces_secret(name: str) -> bool:
     """Whether a variable's name says that its value is secret."""
     return _NAME.search(name) is not None
+
+
+_OWNED = _SHAPES[0]
+_MAY_BE_A_WORD = re.compile(r"[A-Za-z]{0,15}|[A-Za-z0-9._-]{0,11}")
 
 
 def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:
@@ -277,6 +299,28 @@ def _from_base64(text: str) -> str:
 
 def _mask(name: str) -> str:
     return f"[redacted: {name}]"
+
+
+def _record(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return clean(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        before = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        after = {name: _record(entry, clean) for name, entry in before.items()}
+        return value if before == after else replace(value, **after)
+    if isinstance(value, Mapping):
+        return {_record(key, clean): _record(entry, clean) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_record(entry, clean) for entry in value)
+    return value
+
+
+@lru_cache(maxsize=64)
+def _without_shapes(text: str) -> str:
+    # A text passes several sinks, and is looked through once.
+    return without_shapes(text, lambda _: REDACTED)
 
 
 def _each_text(value: Any, clean: Callable[[str], str]) -> Any:
@@ -353,3 +397,7 @@ def _is_path(value: str) -> bool:
         return value.startswith("/") and Path(value).exists()
     except (OSError, ValueError):
         return False
+
+
+KEYS_BY_THEIR_FORM = Redactor({})
+"""Knows no environment: it finds what has the form of a credential."""

@@ -15,6 +15,7 @@ from claude_agent_sdk import (
 )
 
 from runner.agent.session import ClaudeSession, SinkSlot, StderrTail
+from runner.credentials import KEYS_BY_THEIR_FORM
 from runner.loop.events import (
     SessionOutcome,
     StreamApiRetry,
@@ -90,8 +91,12 @@ class Scene:
 
     def __init__(self, client: FakeClient, *, stderr: Sequence[str] = ()) -> None:
         parts: dict[str, Any] = {"client": client, "process": FakeProcess(), "tools": FakeTools()}
-        self.process, self.tools, self.slot = parts["process"], parts["tools"], SinkSlot()
-        tail = StderrTail()
+        self.process, self.tools, self.slot = (
+            parts["process"],
+            parts["tools"],
+            SinkSlot(KEYS_BY_THEIR_FORM),
+        )
+        tail = StderrTail(KEYS_BY_THEIR_FORM)
         for line in stderr:
             tail(line)
         self.session = ClaudeSession(**parts, slot=self.slot, stderr=tail)

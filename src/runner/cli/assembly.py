@@ -18,6 +18,7 @@ from runner.agent.factory import ClaudeAgentFactory
 from runner.agent.options import AgentSettings
 from runner.agent.process import bundled_agent, sweep_launchers
 from runner.autonomy.models import Limits as ControlPlaneLimits
+from runner.cli.box_environment import environment_rules, redactor_of
 from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
 from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
@@ -27,7 +28,6 @@ from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
-from runner.config.runner_file import load_runner_file
 from runner.credentials import Redactor
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
@@ -116,8 +116,7 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
             warn(caution)
         budgeted = job.options.budget_usd is not None
         summary = Summary(job.project_dir, sink)
-        clean = Redactor({**os.environ, **job.agent_environment}).value
-        history = HistoryKeeper(job.project_dir, job.command, summary, clean=clean)
+        history = HistoryKeeper(job.project_dir, job.command, summary, clean=_redactor(job).value)
         spending = Spending(SpendBook(job.project_dir), history, budgeted=budgeted)
         parts_of = parts_of or _PARTS[job.command]
         return anyio.run(_run, job, spending, agent, containment, parts_of)
@@ -141,11 +140,16 @@ def _check_before_spending(job: Job) -> None:
         require_credentials(os.environ)
 
 
+def _redactor(job: Job) -> Redactor:
+    return redactor_of(job.project_dir, {**os.environ, **job.agent_environment})
+
+
 def _containment_request(job: Job, agent: Path) -> Request:
     return Request(
         project=job.project_dir,
         agent=agent,
         environ={**os.environ, **job.agent_environment},
+        rules=environment_rules(job.project_dir),
         wanted=job.options.sandbox,
         required=job.sandbox_required,
         network=job.options.sandbox_network,
@@ -196,11 +200,12 @@ def _assemble(
             mcp_servers=config.mcpServers,
             extra_tools=config.extra_tools,
             sandbox=containment.sdk_settings,
-            hidden=load_runner_file(job.project_dir).notify.variables,
+            rules=environment_rules(job.project_dir),
         ),
         judge=judge,
         make_tools=parts.make_tools,
         wrap=containment.wrap,
+        redactor=_redactor(job),
         on_failure=failures.append,
     )
     around = Surroundings(

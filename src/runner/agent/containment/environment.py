@@ -7,13 +7,14 @@ the agent signs in with; commands that runner starts by itself do not.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 
 from runner.agent.containment.allowed import GROUPS, OF_AGENTS, PLACES
-from runner.agent.containment.ci import ci_variables
+from runner.agent.containment.ci import is_ci_variable
 from runner.agent.containment.sign_in import is_sign_in
 from runner.credentials import Redactor, announces_secret
 
-_ALLOWED = tuple(name for group in (PLACES, *GROUPS) for name in group.names)
 _AS_IT_IS = frozenset(PLACES.names)
 _PROXIES = frozenset({"http_proxy", "https_proxy", "ftp_proxy", "all_proxy"})
 _USER_IN_ADDRESS = re.compile(r"(?<=://)[^\s/@]+@")
@@ -43,50 +44,63 @@ class EnvironmentRules:
 
     def of_agents(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return what an agent session gets of the environment."""
-        return self._inside(environ, signs_in=True)
+        return dict(_inside(self, frozenset(environ.items()), signs_in=True))
 
     def of_commands(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return what a command gets that runner starts by itself: nothing that signs in."""
-        return self._inside(environ, signs_in=False)
+        return dict(_inside(self, frozenset(environ.items()), signs_in=False))
 
     def left_out(self, environ: Mapping[str, str]) -> list[str]:
         """Return the names of the variables that neither agents nor commands get."""
-        inside = {**self.of_agents(environ), **self.of_commands(environ)}
-        return sorted(name for name in environ if name not in inside)
+        return sorted(
+            environ.keys() - self.of_agents(environ).keys() - self.of_commands(environ).keys()
+        )
 
     def refused(self, environ: Mapping[str, str]) -> list[str]:
         """Return the names that the user hands on, and that stay outside of commands anyway."""
-        barred = self._barred(environ)
-        wanted = [name for name in self.passed if "*" not in name]
-        return sorted(n for n in wanted if n in barred or is_sign_in(n, environ))
+        wanted = [name for name in self.passed if not name.endswith("*")]
+        return sorted(n for n in wanted if self._is_barred(n) or is_sign_in(n, environ))
 
     def is_needed(self, name: str, environ: Mapping[str, str], *, signs_in: bool) -> bool:
         """Whether a variable is handed on for what its value says, also if that is a credential."""
-        if name in self._barred(environ):
+        if self._is_barred(name):
             return False
         if is_sign_in(name, environ):
             return signs_in
         return _matches(name, self.passed) or (signs_in and name in self.named)
 
-    def _barred(self, environ: Mapping[str, str]) -> frozenset[str]:
-        return frozenset(
-            (*ci_variables({**environ, **dict.fromkeys(self.passed, "")}), *self.never)
-        )
+    def _is_barred(self, name: str) -> bool:
+        return name in self.never or is_ci_variable(name)
 
-    def _inside(self, environ: Mapping[str, str], *, signs_in: bool) -> dict[str, str]:
-        barred, redact = self._barred(environ), Redactor(environ).text
-        found: dict[str, str] = dict(_git_settings(environ, redact))
-        for name, value in environ.items():
-            if name in barred or (not signs_in and is_sign_in(name, environ)):
-                continue
-            if self.is_needed(name, environ, signs_in=signs_in) or name in _AS_IT_IS:
-                found[name] = value
-            elif _matches(name, _ALLOWED) or (signs_in and _matches(name, OF_AGENTS.names)):
-                # Without the proxy an agent reaches no model; a command can do without.
-                kept = signs_in and name.lower() in _PROXIES
-                harmless = value if kept else _harmless(name, value, redact)
-                found |= {} if harmless is None else {name: harmless}
-        return found
+    def is_allowed(self, name: str, environ: Mapping[str, str], *, signs_in: bool) -> bool:
+        """Whether the allowlist has a variable, if its value is harmless."""
+        if self._is_barred(name) or is_sign_in(name, environ):
+            return False
+        return _matches(name, _ALLOWED) or (signs_in and _matches(name, OF_AGENTS.names))
+
+
+ALLOWLIST = EnvironmentRules()
+"""The allowlist alone, where the user adds nothing."""
+
+_ALLOWED = tuple(name for group in (PLACES, *GROUPS) for name in group.names)
+
+
+@lru_cache(maxsize=16)
+def _inside(
+    rules: EnvironmentRules, variables: frozenset[tuple[str, str]], *, signs_in: bool
+) -> Mapping[str, str]:
+    environ = dict(variables)
+    redact = Redactor(environ).text
+    found = dict(_git_settings(environ, redact))
+    for name, value in environ.items():
+        if rules.is_needed(name, environ, signs_in=signs_in):
+            found[name] = value
+        elif rules.is_allowed(name, environ, signs_in=signs_in):
+            # Without its proxy an agent reaches no model; a command can do without.
+            as_it_is = name in _AS_IT_IS or (signs_in and name.lower() in _PROXIES)
+            harmless = value if as_it_is else _harmless(name, value, redact)
+            found |= {} if harmless is None else {name: harmless}
+    return MappingProxyType(found)
 
 
 def _harmless(name: str, value: str, redact: Callable[[str], str]) -> str | None:
