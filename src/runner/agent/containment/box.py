@@ -186,6 +186,7 @@ def _made_visible(around: Surroundings) -> list[Path]:
     covered = _covered(around)
     named = [Path(p) for v in _PATH_LISTS for p in around.environ.get(v, "").split(os.pathsep) if p]
     named += [Path(around.environ[v]) for v in _PATHS if around.environ.get(v)]
+    named += [Path(value) for value in _handed_on(around) if value.startswith("/")]
     found = {path.resolve() for path in (*around.needed, around.home, *named) if path.is_absolute()}
     return sorted(
         path
@@ -194,6 +195,17 @@ def _made_visible(around: Surroundings) -> list[Path]:
         and any(c in path.parents for c in covered)
         and os.access(path, os.F_OK)
     )
+
+
+def _handed_on(around: Surroundings) -> Iterator[str]:
+    """Yield the values of the variables that a program gets for what they say."""
+    for name, value in around.environ.items():
+        if _is_needed(around, name):
+            yield value
+
+
+def _is_needed(around: Surroundings, name: str) -> bool:
+    return around.rules.is_needed(name, around.environ, signs_in=around.signs_in)
 
 
 def _hidden(around: Surroundings) -> Iterator[str]:
@@ -214,9 +226,7 @@ def _reachable(around: Surroundings) -> set[Path]:
             around.environ,
             project=around.project,
             signs_in=around.signs_in,
-            needs=lambda name: around.rules.is_needed(
-                name, around.environ, signs_in=around.signs_in
-            ),
+            needs=lambda name: _is_needed(around, name),
         )
     )
     for own in (around.claude_config, around.home / ".claude.json"):
