@@ -54,7 +54,7 @@ class Environment:
         passed: the key `pass`; names, or beginnings of names with a `*` behind them.
     """
 
-    passed: tuple[str, ...] = ()
+    passed: tuple[str, ...] = field(default=(), metadata={"key": "pass"})
 
 
 NOTIFY_EVENTS = ("finished", "paused", "failed", "quota", "budget", "stopped")
