@@ -71,9 +71,13 @@ def test_a_remediation_can_not_set_a_status() -> None:
 async def test_a_tool_never_gets_the_value_of_a_credential(tool: str, field: str) -> None:
     given: list[Any] = []
 
+    def handle(arguments: Any) -> str:
+        given.append(arguments)
+        return "done"
+
     class Tools:
         def __getattr__(self, _name: str) -> Any:
-            return lambda arguments: given.append(arguments) or "done"
+            return handle
 
     secret = "correct-horse-0123456789"
     made = _tool(tool, cast("Any", Tools()), lambda *_: None, Redactor({"A_TOKEN": secret}))
