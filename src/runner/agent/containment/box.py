@@ -116,11 +116,13 @@ def verification_box_command(around: Surroundings, state: PrivateState) -> list[
 
 
 def _box(around: Surroundings, state: PrivateState, project: Iterable[str]) -> list[str]:
+    secret = _reachable(around)
     return [
         *_outside(around),
+        *hiding_mounts(secret, around.scratch, around.project, around.needed),
         *_private(around, state),
         *project,
-        *_hidden_in_project(around),
+        *hiding_mounts_in_project(secret, around.scratch, around.project),
         *_end(around, state),
     ]
 
@@ -151,7 +153,6 @@ def _outside(around: Surroundings) -> Iterator[str]:
         yield from ("--tmpfs", str(job))
     for path in visible:
         yield from _bind("--ro-bind", path)
-    yield from _hidden(around)
 
 
 def covered_job_folder(project: Path, home: Path, environ: Mapping[str, str]) -> Path | None:
@@ -206,16 +207,6 @@ def _handed_on(around: Surroundings) -> Iterator[str]:
 
 def _is_needed(around: Surroundings, name: str) -> bool:
     return around.rules.is_needed(name, around.environ, signs_in=around.signs_in)
-
-
-def _hidden(around: Surroundings) -> Iterator[str]:
-    yield from hiding_mounts(
-        _reachable(around), around.scratch, around.project, tuple(around.needed)
-    )
-
-
-def _hidden_in_project(around: Surroundings) -> Iterator[str]:
-    yield from hiding_mounts_in_project(_reachable(around), around.scratch, around.project)
 
 
 def _reachable(around: Surroundings) -> set[Path]:
