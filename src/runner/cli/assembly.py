@@ -31,7 +31,7 @@ from runner.config.run_options import RunOptions
 from runner.credentials import Redactor
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
-from runner.loop.events import Notice, RunResult, RunStarted
+from runner.loop.events import Notice, RunEvent, RunResult, RunStarted
 from runner.loop.history import HistoryKeeper
 from runner.loop.phases import Summary
 from runner.loop.ports import RunSink
@@ -102,24 +102,29 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
     agent = bundled_agent()
     sweep_launchers()
     _check_before_spending(job)
+    redactor = _redactor(job)
+
+    def tell(event: RunEvent) -> None:
+        # Not all texts come by an agent's session: a file may have a credential as its name.
+        sink(redactor.record(event))
 
     def warn(caution: Caution) -> None:
-        sink(Notice("warning", caution.text, caution.hint))
+        tell(Notice("warning", caution.text, caution.hint))
 
     with (
         run_lock(job.project_dir),
         contained(_containment_request(job, agent), warn) as containment,
     ):
         facts = (*startup_facts(job), ("Sandbox", containment.summary))
-        sink(RunStarted(__version__, job.message, facts))
+        tell(RunStarted(__version__, job.message, facts))
         for caution in containment.cautions:
             warn(caution)
         budgeted = job.options.budget_usd is not None
-        summary = Summary(job.project_dir, sink)
-        history = HistoryKeeper(job.project_dir, job.command, summary, clean=_redactor(job).value)
+        summary = Summary(job.project_dir, tell)
+        history = HistoryKeeper(job.project_dir, job.command, summary, clean=redactor.value)
         spending = Spending(SpendBook(job.project_dir), history, budgeted=budgeted)
         parts_of = parts_of or _PARTS[job.command]
-        return anyio.run(_run, job, spending, agent, containment, parts_of)
+        return redactor.record(anyio.run(_run, job, spending, agent, containment, parts_of))
 
 
 def _check_before_spending(job: Job) -> None:
