@@ -8,22 +8,39 @@ What is put in place of a secret must begin with `[`: then it is none itself.
 """
 
 import base64
+import binascii
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
+
+T = TypeVar("T")
+
+REDACTED = "[redacted]"
 
 SHORTEST = 8
 """A shorter value is as likely to be an ordinary word, and would cut up every text."""
+
+_FRAGMENT = 12
+"""As much of a value is recognised when the rest of it was cut off."""
 
 Mask = Callable[[str], str]
 """Says what stands in place of a secret."""
 
 _NAME = re.compile(
     r"TOKEN(?!S$)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:API|ACCESS|PRIVATE)_?KEY"
-    r"|_(?:KEY|PASS|PWD|AUTH|BEARER)S?$",
+    r"|_(?:KEY|PASS|PWD|AUTH|BEARER|COOKIE|PAT|JWT)S?$|AUTH_CONFIG$|_HEADERS$",
     re.IGNORECASE,
+)
+_CAN_BE_CUT = re.compile(r"(?!\S*://)[^\s{}]{16,512}")
+_JSON_KEY = re.compile(
+    r"token|secret|passw|credential|(?:private|api|access)_?key$|auth$", re.IGNORECASE
 )
 _USERINFO = re.compile(r"://[^\s/:@]*:([^\s/@]+)@")
 _FOR_URLS = str.maketrans("+/", "-_")
@@ -146,20 +163,174 @@ _SHAPES = (
 )
 
 
+class Redactor:
+    """Replaces credentials in texts.
+
+    A text that was cut in the middle of a known value is recognised by what is left of it at
+    its beginning or end.
+
+    Args:
+        environ: where the values of credential variables are found.
+        secrets: further ones, each with its name.
+    """
+
+    def __init__(
+        self, environ: Mapping[str, str], secrets: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        further = {value: name for value, name in secrets.items() if len(value) >= SHORTEST}
+        secrets = {**further, **environment_secrets(environ)}
+        self._names = {form: name for value, name in secrets.items() for form in forms_of(value)}
+        # The longest first, so that a key that begins with another is not left half.
+        alternatives = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
+        self._values = re.compile(alternatives) if self._names else None
+        self._cut = {value: name for value, name in secrets.items() if _CAN_BE_CUT.fullmatch(value)}
+
+    def text(self, text: str) -> str:
+        """Return `text` without credentials; a variable's value is replaced by its name."""
+        if self._values is not None:
+            text = self._values.sub(lambda found: _mask(self._names[found.group()]), text)
+            text = self._without_parts(text)
+        return _without_shapes(text)
+
+    def plan(self, text: str) -> str:
+        """Return a text that agents and programs work by, without what is certainly a credential.
+
+        An ordinary word that is somebody's password stays, and so does what only follows a word
+        that announces one: a plan may well say `password=example1`.
+        """
+        if self._values is not None:
+            text = self._values.sub(self._masked_in_plan, text)
+        return _OWNED.sub(REDACTED, text)
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value whose texts, keys included, hold no credentials."""
+        return _each_text(value, self.text)
+
+    def plan_value(self, value: Any) -> Any:
+        """Return a JSON value as `plan` has its texts."""
+        return _each_text(value, self.plan)
+
+    def record(self, value: T) -> T:
+        """Return a value of the program, such as an event, as `text` has the texts in it."""
+        return cast("T", _record(value, self.text))
+
+    def _masked_in_plan(self, found: re.Match[str]) -> str:
+        return found[0] if _MAY_BE_A_WORD.fullmatch(found[0]) else _mask(self._names[found[0]])
+
+    def _without_parts(self, text: str) -> str:
+        """Return the text without a value that was cut: it may go on in another text."""
+        for secret, name in self._cut.items():
+            inner = text.strip()
+            if _FRAGMENT <= len(inner) < len(secret) and inner in secret:
+                return text.replace(inner, _mask(name))
+            end = inner.rfind(secret[:_FRAGMENT], max(0, len(inner) - len(secret)))
+            if end >= 0 and secret.startswith(inner[end:]):
+                text = text.replace(inner[end:], _mask(name))
+            start = inner.find(secret[-_FRAGMENT:], 0, len(secret))
+            if start >= 0 and secret.endswith(inner[: start + _FRAGMENT]):
+                text = text.replace(inner[: start + _FRAGMENT], _mask(name))
+        return text
+
+
+def announces_secret(name: str) -> bool:
+    """Whether a variable's name says that its value is secret."""
+    return _NAME.search(name) is not None
+
+
+_OWNED = _SHAPES[0]
+_MAY_BE_A_WORD = re.compile(r"[A-Za-z]{0,15}|[A-Za-z0-9._-]{0,11}")
+
+
 def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what is secret in the environment, each with the name of its variable.
 
-    A value that is the path of something that exists says where a secret is; it is none.
+    A value that is the path of something that exists says where a secret is; it is none. What a
+    value holds in JSON or in base64, such as the sign-in to a registry, is secret by itself.
     """
     found: dict[str, str] = {}
     for name, value in environ.items():
         secret = value.strip()
         if _NAME.search(name) and len(secret) >= SHORTEST and not _is_path(secret):
             found.setdefault(secret, name)
+            for part in _parts(secret):
+                found.setdefault(part, name)
         for password in _USERINFO.findall(value):
             if len(password) >= SHORTEST:
                 found.setdefault(password, name)
     return found
+
+
+def _parts(secret: str) -> Iterator[str]:
+    """Yield the secrets within a secret, of at least `SHORTEST` characters."""
+    parts = [secret] if not secret.startswith("{") else list(_leaves(_json(secret)))
+    for part in parts:
+        decoded = _from_base64(part)
+        password = decoded.partition(":")[2]
+        yield from (p for p in (part, decoded, password) if len(p) >= SHORTEST)
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the texts of a JSON value whose key announces a secret."""
+    if isinstance(value, Mapping):
+        for name, entry in value.items():
+            yield from _leaves(entry, name)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _leaves(entry, key)
+    elif isinstance(value, str) and _JSON_KEY.search(key) and "://" not in value:
+        yield value
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _from_base64(text: str) -> str:
+    """Return the text that this is base64 of, an empty one if it is none."""
+    try:
+        decoded = base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return ""
+    return decoded if decoded.isprintable() and ":" in decoded else ""
+
+
+def _mask(name: str) -> str:
+    return f"[redacted: {name}]"
+
+
+def _record(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return clean(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        before = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        after = {name: _record(entry, clean) for name, entry in before.items()}
+        return value if before == after else replace(value, **after)
+    if isinstance(value, Mapping):
+        return {_record(key, clean): _record(entry, clean) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_record(entry, clean) for entry in value)
+    return value
+
+
+@lru_cache(maxsize=64)
+def _without_shapes(text: str) -> str:
+    # A text passes several sinks, and is looked through once.
+    return without_shapes(text, lambda _: REDACTED)
+
+
+def _each_text(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): _each_text(entry, clean) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_each_text(entry, clean) for entry in value]
+    return value
 
 
 def forms_of(secret: str) -> set[str]:
@@ -226,3 +397,7 @@ def _is_path(value: str) -> bool:
         return value.startswith("/") and Path(value).exists()
     except (OSError, ValueError):
         return False
+
+
+KEYS_BY_THEIR_FORM = Redactor({})
+"""Knows no environment: it finds what has the form of a credential."""

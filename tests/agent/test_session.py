@@ -12,9 +12,11 @@ from claude_agent_sdk import (
     ResultMessage,
     SystemMessage,
     TextBlock,
+    ToolUseBlock,
 )
 
 from runner.agent.session import ClaudeSession, SinkSlot, StderrTail
+from runner.credentials import KEYS_BY_THEIR_FORM
 from runner.loop.events import (
     SessionOutcome,
     StreamApiRetry,
@@ -90,8 +92,12 @@ class Scene:
 
     def __init__(self, client: FakeClient, *, stderr: Sequence[str] = ()) -> None:
         parts: dict[str, Any] = {"client": client, "process": FakeProcess(), "tools": FakeTools()}
-        self.process, self.tools, self.slot = parts["process"], parts["tools"], SinkSlot()
-        tail = StderrTail()
+        self.process, self.tools, self.slot = (
+            parts["process"],
+            parts["tools"],
+            SinkSlot(KEYS_BY_THEIR_FORM),
+        )
+        tail = StderrTail(KEYS_BY_THEIR_FORM)
         for line in stderr:
             tail(line)
         self.session = ClaudeSession(**parts, slot=self.slot, stderr=tail)
@@ -324,3 +330,19 @@ async def test_a_second_prompt_tells_its_own_tokens_alone() -> None:
     await scene.run()
     client.messages = (_result(model_usage=_used(130)),)
     assert [use.input_tokens for use in (await scene.run()).tokens] == [30]
+
+
+KEY = "gh" + "p_abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+async def test_credentials_are_taken_out_of_all_that_is_passed_on() -> None:
+    use = AssistantMessage([ToolUseBlock("toolu_1", "Bash", {"command": f"echo {KEY}"})], "m")
+    scene = Scene(FakeClient(_said(f"a {KEY}"), use, _result(result=f"Done: {KEY}")))
+    result = await scene.run()
+    assert KEY not in repr((scene.events, result))
+    assert result.text == "Done: [redacted]"
+
+
+async def test_credentials_are_taken_out_of_what_a_dying_agent_wrote() -> None:
+    result = await Scene(FakeClient(), stderr=[f"bad key {KEY}"]).run()
+    assert "bad key [redacted]" in str(result.error)

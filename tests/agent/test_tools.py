@@ -1,10 +1,11 @@
 """The injected tools as the agent and the user meet them."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from runner.agent.tools import TOOLS_BY_INSTRUCTION, answer, offered_tools
+from runner.agent.tools import TOOLS_BY_INSTRUCTION, _tool, answer, offered_tools
+from runner.credentials import Redactor
 from runner.errors import DeliverableError, RunnerError, StateWriteError
 from runner.marker import Instruction
 
@@ -61,3 +62,24 @@ def test_only_a_review_may_submit_one() -> None:
 def test_a_remediation_can_not_set_a_status() -> None:
     ours = {name for name in offered_tools(Instruction.REMEDIATE) if name.startswith("mcp__")}
     assert ours == {"mcp__runner__list"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("tool", "field"), [("submit_review", "summary"), ("set_status", "reason"), ("create", "x")]
+)
+async def test_a_tool_never_gets_the_value_of_a_credential(tool: str, field: str) -> None:
+    given: list[Any] = []
+
+    def handle(arguments: Any) -> str:
+        given.append(arguments)
+        return "done"
+
+    class Tools:
+        def __getattr__(self, _name: str) -> Any:
+            return handle
+
+    secret = "correct-horse-0123456789"
+    made = _tool(tool, cast("Any", Tools()), lambda *_: None, Redactor({"A_TOKEN": secret}))
+    await made.handler({field: f"it is {secret}"})
+    assert given == [{field: "it is [redacted: A_TOKEN]"}]

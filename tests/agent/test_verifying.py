@@ -288,13 +288,16 @@ async def test_cancelling_ends_the_command_and_all_it_started(make: Make, mark: 
 
 
 RUNNER = """
-import sys
+import os, sys
 from pathlib import Path
 import anyio
 from runner.agent.verifying import SandboxedVerifier
 from runner.security.decision import Decision
 verifier = SandboxedVerifier(
-    Path(sys.argv[1]), judge=lambda _: Decision.allow("test"), wrap=lambda command: command
+    Path(sys.argv[1]),
+    judge=lambda _: Decision.allow("test"),
+    wrap=lambda command: command,
+    environ=dict(os.environ),
 )
 anyio.run(verifier.run, "step_1", [{"command": sys.argv[2], "command_hash": "0" * 64}])
 """
@@ -324,18 +327,27 @@ async def test_a_cancelled_run_leaves_no_receipt(make: Make, project: Path) -> N
     assert receipts(project) == []
 
 
-async def test_credentials_of_the_agent_are_not_passed_on(make: Make, mark: str) -> None:
+async def test_nothing_that_signs_in_is_passed_on(
+    project: Path, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     secrets = {
         "ANTHROPIC_API_KEY": "secret",
         "CLAUDE_CODE_OAUTH_TOKEN": "secret",
         "CLAUDE_CODE_USE_BEDROCK": "1",
         "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_BEARER_TOKEN_BEDROCK": "secret",
-        "KEPT": "kept",
+        "DATABASE_URL": "postgres://ada:secret@db/app",
+        "GOFLAGS": "-mod=mod",
     }
-    result = await one(make(environ={**os.environ, **secrets, MARK: mark}), "env")
+    verifier = make_verifier(
+        project,
+        Containment("off"),
+        settings=PolicySettings(),
+        environ={**os.environ, **secrets},
+    )
+    result = await one(verifier, "python3 -c 'import os; print(dict(os.environ))'")
     assert "secret" not in result.output_tail
-    assert "KEPT=kept" in result.output_tail
+    assert "-mod=mod" in result.output_tail
 
 
 async def test_nothing_runs_before_the_judged_command(

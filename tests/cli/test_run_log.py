@@ -15,6 +15,7 @@ from tests.loop.fakes import Recorder
 
 from runner.cli.presenter.event_schema import events_schema
 from runner.cli.run_log import RunLog, sweep
+from runner.credentials import Redactor
 from runner.loop.events import (
     Notice,
     RunEnded,
@@ -35,7 +36,9 @@ def logged(
 ) -> tuple[Path, Recorder]:
     """Log these events; return the file, and what was passed on."""
     sink = Recorder()
-    with RunLog(project, "run", sink, environ=environ or {}, now=lambda: NOON, **options) as log:
+    with RunLog(
+        project, "run", sink, redactor=Redactor(environ or {}), now=lambda: NOON, **options
+    ) as log:
         for event in events:
             log(event)
     return log.path, sink
@@ -189,5 +192,5 @@ def test_a_new_run_sweeps_the_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["run", "sync"])
 def test_the_path_that_is_shown_is_relative_to_the_project(command: str, tmp_path: Path) -> None:
-    shown = RunLog(tmp_path, command, Recorder(), environ={}).shown
+    shown = RunLog(tmp_path, command, Recorder(), redactor=Redactor({})).shown
     assert re.fullmatch(rf"\.runner/logs/\d{{8}}T\d{{6}}Z-{command}-\d+\.jsonl", shown)

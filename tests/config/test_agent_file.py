@@ -406,3 +406,19 @@ def test_no_file_changes_no_rule(instruction: Instruction) -> None:
             extra_tools=file.extra_tools,
         ),
     )
+
+
+def test_the_variables_that_mcp_servers_refer_to_are_known() -> None:
+    text = """{"mcpServers": {
+        "tracker": {"command": "npx", "args": ["x", "--key=${A_KEY}"], "env": {"T": "${B:-none}"}},
+        "web": {"url": "https://${HOST}/x", "headers": {"Authorization": "Bearer ${C_TOKEN}"}}}}"""
+    file = parse_agent_file(Path("agent.json"), text)
+    assert set(file.variables) == {"A_KEY", "B", "HOST", "C_TOKEN"}
+    assert file.secrets == {}
+
+
+def test_the_credentials_that_mcp_servers_hold_are_known() -> None:
+    text = """{"mcpServers": {"web": {"url": "https://x", "headers":
+        {"Authorization": "Bearer correct-horse"}, "env": {"LEVEL": "5", "API_KEY": "battery-staple"}}}}"""
+    secrets = parse_agent_file(Path("agent.json"), text).secrets
+    assert set(secrets) == {"Bearer correct-horse", "correct-horse", "battery-staple"}

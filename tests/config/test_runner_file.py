@@ -257,3 +257,15 @@ def test_a_notification_that_runs_what_agents_can_write_is_refused(
 def test_a_notification_by_anything_else_is_taken(words: str, tmp_path: Path) -> None:
     _notifying(tmp_path, words)
     assert load_runner_file(tmp_path).notify.command
+
+
+def test_variables_are_handed_on_by_name_and_by_their_beginning() -> None:
+    file = _parsed('[environment]\npass = ["DATABASE_URL", "MY_*"]')
+    assert file.environment.passed == ("DATABASE_URL", "MY_*")
+
+
+@pytest.mark.parametrize("entry", ["", "*", "A*B", "*_KEY", "A B", "KEY=hunter2", "1A", "A\u00e9"])
+def test_what_names_no_variable_is_refused_and_not_repeated(entry: str) -> None:
+    error = _refused(f'[environment]\npass = ["{entry}"]')
+    assert "names no variable" in error.message
+    assert "hunter2" not in str(error)

@@ -393,5 +393,5 @@ async def _verify(place: Place, environment: Mapping[str, str]) -> tuple[str, ..
         finally:
             await session.close()
         assert result.outcome is SessionOutcome.COMPLETED, result.error
-        assert collect_note(containment.overlays[-1])
+        assert collect_note(containment.overlays[-1], str)
         return containment.overlays[-1].changed_paths()

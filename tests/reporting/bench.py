@@ -7,7 +7,7 @@ from typing import Any
 from tests.autonomy.plane import START, Client, write_status
 
 from runner.autonomy.listing import Listing
-from runner.cli.redact import Redactor
+from runner.credentials import Redactor
 from runner.loop.events import (
     RunEvent,
     SessionActivity,

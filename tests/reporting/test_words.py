@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reporting.bench import CANARY
 
-from runner.cli.redact import Redactor
+from runner.credentials import Redactor
 from runner.reporting.words import Words, amount, count, moment
 
 REDACT = Redactor({}).text

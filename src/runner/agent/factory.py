@@ -1,6 +1,7 @@
 """Make agent sessions: launcher, hooks, tools and client put together."""
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from runner.agent.options import AgentSettings, is_users_tool, session_options
 from runner.agent.process import AgentProcess
 from runner.agent.session import ClaudeSession, SinkSlot, StderrTail
 from runner.agent.tools import make_server, offered_tools, qualified_name
+from runner.credentials import Redactor
 from runner.deliverables.tools import DeliverableTools
 from runner.errors import AgentStartError, DeliverableError, RunnerError
 from runner.loop.events import StreamToolDenied
@@ -35,6 +37,7 @@ class ClaudeAgentFactory:
         judge: decides on every tool call.
         make_tools: returns a fresh tools; called once per session.
         wrap: puts what contains the agent in front of its command line.
+        redactor: takes credentials out of all that an agent says, before anything is done with it.
         on_failure: is told when an injected tool could not do its work, as on a full disk.
     """
 
@@ -45,12 +48,14 @@ class ClaudeAgentFactory:
         judge: InstructionJudge,
         make_tools: Callable[[Instruction], DeliverableTools],
         wrap: Callable[[Instruction, Sequence[str]], Sequence[str]] = lambda _, command: command,
+        redactor: Redactor | None = None,
         on_failure: Callable[[RunnerError], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._judge = judge
         self._make_tools = make_tools
         self._wrap = wrap
+        self._redactor = Redactor(os.environ) if redactor is None else redactor
         self._on_failure = on_failure
 
     async def connect(self, plan: SessionPlan) -> ClaudeSession:
@@ -58,8 +63,8 @@ class ClaudeAgentFactory:
         # The import costs a second of CPU; in a thread it overlaps with the process start.
         await anyio.to_thread.run_sync(_import_sdk)
         words = self._wrap(plan.instruction, [str(self._settings.agent_binary)])
-        process = AgentProcess(words, self._settings.hidden)
-        slot, stderr = SinkSlot(), StderrTail()
+        process = AgentProcess(words, self._settings.environment_entries(os.environ))
+        slot, stderr = SinkSlot(self._redactor), StderrTail(self._redactor)
         try:
             tools = self._make_tools(plan.instruction)
             client = self._client(plan, process, tools, slot, stderr)
@@ -97,7 +102,7 @@ class ClaudeAgentFactory:
                 self._settings,
                 plan,
                 launcher=process.launcher,
-                server=make_server(plan.instruction, tools, refused),
+                server=make_server(plan.instruction, tools, refused, self._redactor),
                 hooks=deny_by_default(judge, slot.denied, self._settings.project_dir),
                 on_stderr=stderr,
             )

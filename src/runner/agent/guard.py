@@ -10,7 +10,9 @@ There are two of it, the guard and a keeper below it that starts the program, so
 either leaves one that ends the rest; a single one could not be killed without setting free
 what the agent runs in the background.
 
-Usage: guard.py PID_FILE PARENT_PID PROGRAM [ARGUMENT...]; the folder of PID_FILE is removed at the end.
+Usage: guard.py [--environment FILE] PID_FILE PARENT_PID PROGRAM [ARGUMENT...]; the folder of
+PID_FILE is removed at the end. FILE says what the program gets of the environment: `NAME`,
+`PREFIX*` or `NAME=VALUE` for each variable, NUL characters between them.
 
 It imports nothing but the standard library, and little of that: it is on the path between
 one agent session and the next.
@@ -24,6 +26,9 @@ import time
 
 GRACE_SECONDS = 1.0
 """How long the program may take to clean up after SIGTERM before it is killed."""
+
+ENVIRONMENT = "--environment"
+"""The option with the file that says what the program gets of the environment."""
 
 KILL_SIGNAL = signal.SIGUSR1
 """Tells the guard to end everything at once. Killing the guard is worse: see the keeper."""
@@ -39,7 +44,11 @@ _CANNOT_START = 127
 
 
 def main(argv: list[str]) -> int:
-    """Run `argv[2:]`; return its exit status (128 + n after signal n)."""
+    """Run a program; return its exit status (128 + n after signal n)."""
+    environment: dict[bytes, bytes] = dict(os.environb)
+    if argv[0] == ENVIRONMENT:
+        environment = _environment(argv[1])
+        argv = argv[2:]
     pid_file, parent, command = argv[0], int(argv[1]), argv[2:]
     os.setsid()
     signals = _Signals()
@@ -47,23 +56,40 @@ def main(argv: list[str]) -> int:
         return 128 + signal.SIGTERM
     _write_pid(pid_file)
     guard = os.getpid()
-    keeper = os.fork() or os._exit(_keep(guard, command))
+    keeper = os.fork() or os._exit(_keep(guard, command, environment))
     status = _wait(keeper, signals, _KEEPER_GRACE_SECONDS)
     _end_descendants()
     _remove_folder(os.path.dirname(pid_file))
     return status
 
 
-def _keep(guard: int, command: list[str]) -> int:
+def _keep(guard: int, command: list[str], environment: dict[bytes, bytes]) -> int:
     """Be the keeper: run the program and end what it leaves behind."""
     signals = _Signals()
     if not _adopt_orphans_of(guard):
         return 128 + signal.SIGTERM
     keeper = os.getpid()
-    program = os.fork() or os._exit(_exec(keeper, command))
+    program = os.fork() or os._exit(_exec(keeper, command, environment))
     status = _wait(program, signals, GRACE_SECONDS)
     _end_descendants()
     return status
+
+
+def _environment(path: str) -> dict[bytes, bytes]:
+    """Return the variables that the file names, with their values here or its own."""
+    with open(path, "rb") as file:
+        entries = file.read().split(b"\0")
+    known = dict(os.environb)
+    found: dict[bytes, bytes] = {}
+    for entry in entries:
+        name, equals, value = entry.partition(b"=")
+        if equals:
+            found[name] = value
+        elif name.endswith(b"*"):
+            found.update((k, v) for k, v in known.items() if k.startswith(name[:-1]))
+        elif name in known:
+            found[name] = known[name]
+    return found
 
 
 def _adopt_orphans_of(parent: int) -> bool:
@@ -126,7 +152,7 @@ def _remove_folder(folder: str) -> None:
         return  # runner was faster
 
 
-def _exec(keeper: int, command: list[str]) -> int:
+def _exec(keeper: int, command: list[str], environment: dict[bytes, bytes]) -> int:
     """Become the program; return only when it can't be started."""
     signal.set_wakeup_fd(-1)
     for number in (*_STOP_SIGNALS, KILL_SIGNAL, signal.SIGCHLD):
@@ -134,7 +160,7 @@ def _exec(keeper: int, command: list[str]) -> int:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     try:
         if os.getppid() == keeper:
-            os.execv(command[0], command)  # noqa: S606 - no shell is the point
+            os.execve(command[0], command, environment)  # noqa: S606 - no shell is the point
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]}: {error.strerror}\n")
         sys.stderr.flush()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.tools import BUILT_IN_TOOLS, SERVER_NAME, TOOLS_BY_INSTRUCTION, qualified_name
 from runner.loop.ports import SessionPlan
 from runner.marker import Instruction
@@ -35,6 +36,7 @@ _NO_BLOCKS_OF_ITS_OWN = {
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
 }
+_ADDED_BY_THE_SDK = ("CLAUDE*", "PWD", "TRACEPARENT", "TRACESTATE")
 
 _FILE_RULES = {
     "Read": ("Read",),
@@ -59,7 +61,7 @@ class AgentSettings:
         extra_tools: the user's additional tools (agent.json). One that a permission rule
             scopes, as `WebFetch(domain:example.com)` does, is allowed in that scope alone.
         sandbox: returns the settings of the agent's own sandbox; None leaves it off.
-        hidden: names of variables that the agent does not inherit.
+        rules: what the agent gets of the inherited environment.
     """
 
     project_dir: Path
@@ -69,7 +71,22 @@ class AgentSettings:
     mcp_servers: Mapping[str, Any] = field(default_factory=dict)
     extra_tools: tuple[str, ...] = ()
     sandbox: Callable[[Instruction], dict[str, Any] | None] = lambda _: None
-    hidden: tuple[str, ...] = ()
+    rules: EnvironmentRules = ALLOWLIST
+
+    def environment_entries(self, environ: Mapping[str, str]) -> list[str]:
+        """Return what an agent gets of an environment and of ours, as `AgentProcess` takes it.
+
+        Args:
+            environ: what the SDK starts from.
+        """
+        inside = self.rules.of_agents(environ)
+        ours = _environment(self, Instruction.CODING)
+        changed = (
+            name if environ.get(name) == value else f"{name}={value}"
+            for name, value in inside.items()
+            if name not in ours
+        )
+        return [*changed, *ours, *_ADDED_BY_THE_SDK]
 
 
 def session_options(

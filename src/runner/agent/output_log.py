@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,13 +23,17 @@ class OutputLog:
 
     Args:
         path: where to keep it; must not exist.
+        redact: takes credentials out of what is written down or returned. Of the digest they
+            are a part: it is that of the output itself.
 
     Raises:
         StateWriteError: from every method, when the file could not be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, redact: Callable[[str], str]) -> None:
         self._path = path
+        self._redact = redact
+        self._line = b""
         self._digest = hashlib.sha256()
         self._head = 0
         self._tail: deque[bytes] = deque()
@@ -52,8 +57,10 @@ class OutputLog:
         self._end = (self._end + chunk)[-4 * TEXT_CHARACTERS :]
         room = HEAD_BYTES - self._head
         if room > 0:
-            self._write(chunk[:room])
             self._head += len(chunk[:room])
+            # A chunk may end anywhere; a credential seldom goes over the end of a line.
+            lines, end, self._line = (self._line + chunk[:room]).rpartition(b"\n")
+            self._write(self._redacted(lines + end))
         if len(chunk) > room:
             self._keep(chunk[max(room, 0) :])
 
@@ -66,15 +73,18 @@ class OutputLog:
         kept = b"".join(self._tail)[-TAIL_BYTES:]
         left_out = self.size - self._head - len(kept)
         if left_out > 0:
+            self._write(self._redacted(self._line))
             self._write(f"\n[runner: {left_out} bytes are left out here]\n".encode())
-        self._write(kept)
+            self._line = b""
+        self._write(self._redacted(self._line + kept))
         if remark is not None:
             self._write(f"\n[runner: {remark}]\n".encode())
         self._file.close()
 
     def tail_text(self, remark: str | None = None) -> str:
         """Return the end of the output as harmless text, with our remark behind it."""
-        text = visible(self._end.decode("utf-8", errors="replace"))[-TEXT_CHARACTERS:].strip("\n")
+        end = self._redact(self._end.decode("utf-8", errors="replace"))
+        text = visible(end)[-TEXT_CHARACTERS:].strip("\n")
         return "\n".join(part for part in (text, f"[runner: {remark}]" if remark else "") if part)
 
     def _keep(self, rest: bytes) -> None:
@@ -82,6 +92,11 @@ class OutputLog:
         self._tail_bytes += len(rest)
         while self._tail_bytes - len(self._tail[0]) >= TAIL_BYTES:
             self._tail_bytes -= len(self._tail.popleft())
+
+    def _redacted(self, data: bytes) -> bytes:
+        """Return output without credentials; bytes that are no text stay as they are."""
+        text = data.decode("utf-8", errors="surrogateescape")
+        return self._redact(text).encode("utf-8", errors="surrogateescape")
 
     def _write(self, data: bytes) -> None:
         try:

@@ -5,7 +5,6 @@ that puts the guard, and what contains the agent, between runner and the agent b
 """
 
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -18,11 +17,9 @@ from pathlib import Path
 import anyio
 
 from runner.agent import guard
-from runner.agent.containment.ci import ci_variables
 from runner.errors import PrerequisiteError
 
 _PREFIX = "runner-agent-"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _POLL_SECONDS = 0.01
 _KILL_SECONDS = 1.0
 _GUARD = Path(guard.__file__).resolve()
@@ -65,22 +62,24 @@ class AgentProcess:
 
     Args:
         command: the program to run and its leading arguments, absolute path first.
-        hidden: names of variables that it does not inherit, beside those of a CI job.
+        environment: what the program gets of the launcher's environment, one entry for each
+            variable: `NAME`, `PREFIX*`, or `NAME=VALUE` for another value. None for all of it.
     """
 
-    def __init__(self, command: Sequence[str], hidden: Sequence[str] = ()) -> None:
+    def __init__(self, command: Sequence[str], environment: Sequence[str] | None = None) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._pid_file = self._directory / "pid"
         self._pid: int | None = None
         self.launcher = self._directory / "agent"
-        words = [sys.executable, "-I", "-S", "-B", str(_GUARD), str(self._pid_file)]
-        # What a sandbox would take out in any case is taken out where there is none, too.
-        names = [*ci_variables(os.environ), *hidden]
-        unset = "".join(f"unset {name}\n" for name in names if _NAME.fullmatch(name))
+        words = [sys.executable, "-I", "-S", "-B", str(_GUARD)]
+        if environment is not None:
+            rules = self._directory / "environment"
+            rules.touch(0o600)
+            rules.write_bytes(b"\0".join(map(os.fsencode, environment)))
+            words += [guard.ENVIRONMENT, str(rules)]
+        words += [str(self._pid_file), str(os.getpid())]
         self.launcher.write_text(
-            f"#!/bin/sh\n{unset}"
-            f'exec {shlex.join(words)} {os.getpid()} {shlex.join(command)} "$@"\n',
-            encoding="utf-8",
+            f'#!/bin/sh\nexec {shlex.join(words)} {shlex.join(command)} "$@"\n', encoding="utf-8"
         )
         self.launcher.chmod(0o700)
 

@@ -15,6 +15,7 @@ from runner.agent.pricing import SpentTokens
 from runner.agent.process import AgentProcess
 from runner.agent.refusals import Refusals
 from runner.agent.tokens import tokens_since
+from runner.credentials import Redactor
 from runner.deliverables.tools import DeliverableTools
 from runner.loop.events import (
     SessionOutcome,
@@ -43,11 +44,12 @@ _UNAUTHORIZED = 401
 class StderrTail:
     """The last lines the agent process wrote to standard error: start-up errors stand there."""
 
-    def __init__(self) -> None:
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
         self._lines: deque[str] = deque(maxlen=_STDERR_LINES)
 
     def __call__(self, line: str) -> None:
-        self._lines.append(line)
+        self._lines.append(self._redactor.text(line))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -56,14 +58,18 @@ class StderrTail:
 
 
 class SinkSlot:
-    """Where a session's events go; nowhere until it runs. Hooks are made before that."""
+    """Where a session's events go; nowhere until it runs. Hooks are made before that.
 
-    def __init__(self) -> None:
+    It is the only way in for what an agent says: credentials are taken out here.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
         self.sink: StreamSink | None = None
+        self.redactor = redactor
 
     def __call__(self, event: StreamEvent) -> None:
         if self.sink is not None:
-            self.sink(event)
+            self.sink(self.redactor.record(event))
 
     def denied(self, event: StreamToolDenied) -> None:
         """Report a refused tool call."""
@@ -114,7 +120,8 @@ class ClaudeSession:
         result = self._since_last(result)
         if self._interrupted and result.outcome is not SessionOutcome.COMPLETED:
             result = interrupted(result)
-        return replace(result, duration_seconds=time.monotonic() - started)
+        result = replace(result, duration_seconds=time.monotonic() - started)
+        return self._slot.redactor.record(result)
 
     def _since_last(self, result: SessionResult) -> SessionResult:
         """Take off what an earlier prompt has cost: the agent counts over its whole life."""

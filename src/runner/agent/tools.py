@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from runner import __version__
+from runner.credentials import Redactor
 from runner.deliverables.schemas import TOOL_DESCRIPTIONS, TOOL_SCHEMAS
 from runner.deliverables.tools import DeliverableTools
 from runner.errors import DeliverableError, RunnerError
@@ -29,6 +30,9 @@ TOOLS_BY_INSTRUCTION: Mapping[Instruction, tuple[str, ...]] = {
     Instruction.REVIEW: ("submit_review", "list"),
     Instruction.REMEDIATE: ("list",),
 }
+
+_PLANNING = frozenset({"create", "deprecate", "verify", "list"})
+"""Tools whose texts agents and programs work by; what the others take is for people."""
 
 BUILT_IN_TOOLS: Mapping[Instruction, tuple[str, ...]] = {
     Instruction.INITIALIZER: ("Bash", "Read", "Write", "Edit", "Glob", "Grep"),
@@ -53,22 +57,30 @@ def offered_tools(instruction: Instruction) -> frozenset[str]:
 
 
 def make_server(
-    instruction: Instruction, tools: DeliverableTools, on_refused: RefusalSink
+    instruction: Instruction,
+    tools: DeliverableTools,
+    on_refused: RefusalSink,
+    redactor: Redactor,
 ) -> "McpSdkServerConfig":
     """Return a fresh in-process MCP server with the tools for `instruction`.
 
     Args:
         on_refused: is told of every call that a tool refused, or failed to carry out.
+        redactor: takes credentials out of what the tools are given: it is stored.
     """
     from claude_agent_sdk import create_sdk_mcp_server  # noqa: PLC0415
 
     names = TOOLS_BY_INSTRUCTION[instruction]
     return create_sdk_mcp_server(
-        SERVER_NAME, version=__version__, tools=[_tool(name, tools, on_refused) for name in names]
+        SERVER_NAME,
+        version=__version__,
+        tools=[_tool(name, tools, on_refused, redactor) for name in names],
     )
 
 
-def _tool(name: str, tools: DeliverableTools, on_refused: RefusalSink) -> "SdkMcpTool[Any]":
+def _tool(
+    name: str, tools: DeliverableTools, on_refused: RefusalSink, redactor: Redactor
+) -> "SdkMcpTool[Any]":
     from claude_agent_sdk import SdkMcpTool  # noqa: PLC0415
 
     handler: Callable[[Any], str] = {
@@ -80,7 +92,10 @@ def _tool(name: str, tools: DeliverableTools, on_refused: RefusalSink) -> "SdkMc
         "submit_review": tools.submit_review,
     }[name]
 
-    async def call(arguments: dict[str, Any]) -> dict[str, Any]:
+    clean = redactor.plan_value if name in _PLANNING else redactor.value
+
+    async def call(given: dict[str, Any]) -> dict[str, Any]:
+        arguments = clean(given)
         return answer(handler, arguments, lambda error: on_refused(name, arguments, error))
 
     return SdkMcpTool(name, TOOL_DESCRIPTIONS[name], TOOL_SCHEMAS[name], call)

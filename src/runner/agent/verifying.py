@@ -19,10 +19,11 @@ from typing import Any
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
-from runner.agent.containment.secrets import without_credentials
+from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.containment.status import Containment
 from runner.agent.output_log import OutputLog
 from runner.agent.process import AgentProcess
+from runner.credentials import Redactor
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import StateWriteError, UsageError
 from runner.files import write_atomic, write_error
@@ -73,8 +74,9 @@ class SandboxedVerifier:
         judge: decides whether a command may be run.
         wrap: puts what contains it in front of a command line.
         timeout_seconds: for each command.
-        environ: what the commands inherit; the agent's credentials are taken out.
+        environ: the variables of the commands.
         on_command: is told of each command before it runs.
+        redact: takes credentials out of what is kept of the output.
         clock: returns the time, timezone-aware.
         max_output_bytes: a command that prints more is ended.
     """
@@ -83,8 +85,9 @@ class SandboxedVerifier:
     judge: Callable[[str], Decision]
     wrap: Callable[[Sequence[str]], Sequence[str]]
     timeout_seconds: float = DEFAULT_TIMEOUT_MINUTES * 60
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environ: Mapping[str, str] = field(default_factory=lambda: ALLOWLIST.of_commands(os.environ))
     on_command: Callable[[str], None] = lambda _: None
+    redact: Callable[[str], str] = field(default_factory=lambda: Redactor(os.environ).text)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     max_output_bytes: int = MAX_OUTPUT_BYTES
 
@@ -112,7 +115,7 @@ class SandboxedVerifier:
         return await self._logged(issued, kept)
 
     async def _logged(self, issued: Mapping[str, str], kept: Path) -> CommandResult:
-        with OutputLog(kept) as log:
+        with OutputLog(kept, self.redact) as log:
             return await self._result(issued, log)
 
     async def _result(self, issued: Mapping[str, str], log: OutputLog) -> CommandResult:
@@ -240,6 +243,7 @@ def make_verifier(
     settings: PolicySettings,
     timeout_minutes: float | None = None,
     environ: Mapping[str, str] | None = None,
+    rules: EnvironmentRules = ALLOWLIST,
     on_command: Callable[[str], None] = lambda _: None,
 ) -> SandboxedVerifier:
     """Return the verifier of a run: contained as its agents are, under the same policy.
@@ -247,7 +251,8 @@ def make_verifier(
     Args:
         settings: the policy's, as for coding sessions.
         timeout_minutes: for each command (`[verification]` in runner.toml); None for the default.
-        environ: what the commands inherit; this process's own where None.
+        environ: the user's environment; this process's own where None.
+        rules: what of it the commands get.
     """
     minutes = DEFAULT_TIMEOUT_MINUTES if timeout_minutes is None else timeout_minutes
     return SandboxedVerifier(
@@ -255,7 +260,8 @@ def make_verifier(
         judge=lambda command: judge_verification(command, project_dir, settings),
         wrap=containment.wrap_verification,
         timeout_seconds=minutes * 60,
-        environ=dict(os.environ if environ is None else environ),
+        environ=rules.of_commands(os.environ if environ is None else environ),
+        redact=Redactor(os.environ if environ is None else environ).text,
         on_command=on_command,
     )
 
@@ -290,7 +296,7 @@ def _remove(path: Path) -> None:
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    kept = {k: v for k, v in without_credentials(environ).items() if k not in _RUN_BY_BASH}
+    kept = {name: value for name, value in environ.items() if name not in _RUN_BY_BASH}
     return {**kept, **_FIXED}
 
 

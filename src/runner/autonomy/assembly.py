@@ -12,6 +12,7 @@ from runner.autonomy.store.facade import LOCK_SECONDS
 from runner.config.feature_flags import resolve_flags
 from runner.config.postures import Standing, Surface, resolve_standing
 from runner.config.runner_file import RunnerFile, load_runner_file
+from runner.credentials import Redactor
 
 
 def open_control_plane(
@@ -59,6 +60,7 @@ def open_control_plane(
         new_id=new_id,
         key_directory=key_directory,
         lock_seconds=lock_seconds,
+        redact=Redactor(environ).text,
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, ValidationError
@@ -200,15 +200,36 @@ _QUOTED = re.compile(r"'([^']*)'")
 P = TypeVar("P", bound=Input)
 
 
-def parse(model: type[P], values: Mapping[str, Any]) -> P:
+_FREE_TEXTS = frozenset(
+    {"note", "reason", "summary", "title", "detail", "content", "file", "files_touched"}
+)
+
+
+def _redacted(key: str, value: Any, redact: Callable[[str], str]) -> Any:
+    """Return what was given as `key` with its free texts redacted; ids and tokens stay."""
+    if isinstance(value, Mapping):
+        return {name: _redacted(str(name), entry, redact) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(key, entry, redact) for entry in value]
+    return redact(value) if isinstance(value, str) and key in _FREE_TEXTS else value
+
+
+def parse(
+    model: type[P], values: Mapping[str, Any], redact: Callable[[str], str] = lambda text: text
+) -> P:
     """Return the parameters of a command, read as JSON would be.
+
+    Args:
+        redact: takes credentials out of free texts, before anything is compared with an earlier
+            call, hashed or stored.
 
     Raises:
         RefusedError: VALIDATION_ERROR with the place and the problem; within a receipt
             VERIFICATION_RECEIPT_INVALID, however it is wrong.
     """
     try:
-        return model.model_validate_json(json.dumps(values))
+        clean = {key: _redacted(key, value, redact) for key, value in values.items()}
+        return model.model_validate_json(json.dumps(clean))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         if first["type"] == "json_invalid":  # what was encoded here can only be half a character

@@ -60,6 +60,7 @@ from runner.autonomy.store.layout import user_state_directory, workspace_directo
 from runner.autonomy.store.trust import Trust
 from runner.autonomy.tasks import Tasks
 from runner.autonomy.waiving import Waiving
+from runner.credentials import KEYS_BY_THEIR_FORM
 from runner.errors import RunnerError
 
 
@@ -110,6 +111,7 @@ class ControlPlane:
         lock_seconds: how long to wait for another holder of a lock.
         monotonic: the clock of the time budgets, in seconds.
         signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
+        redact: takes credentials out of the texts of a caller, before anything is done with them.
     """
 
     def __init__(
@@ -125,8 +127,10 @@ class ControlPlane:
         lock_seconds: float = LOCK_SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
         signed_evidence: bool = False,
+        redact: Callable[[str], str] = KEYS_BY_THEIR_FORM.text,
     ) -> None:
         self.workspace = workspace
+        self._redact = redact
         self._new_id = new_id
         self._monotonic = monotonic
         self._under: Callable[[Policy], ControlPlane] = lambda other: ControlPlane(
@@ -140,6 +144,7 @@ class ControlPlane:
             lock_seconds=lock_seconds,
             monotonic=monotonic,
             signed_evidence=signed_evidence,
+            redact=redact,
         )
         trust = Trust(key_directory or user_state_directory())
         source = SpecSource(
@@ -267,7 +272,9 @@ class ControlPlane:
                 "There is no such command.",
                 details={"group": group, "command": command},
             )
-        return known.run(self._guard.admit((group, command), parse(known.params, params)))
+        return known.run(
+            self._guard.admit((group, command), parse(known.params, params, self._redact))
+        )
 
 
 def _commands(core: Core, sessions: LifecycleCommands, recovery: Recovery) -> Mapping[Key, Command]:

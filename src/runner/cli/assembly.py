@@ -20,21 +20,21 @@ from runner.agent.process import bundled_agent, sweep_launchers
 from runner.autonomy.models import Limits as ControlPlaneLimits
 from runner.autonomy.store.layout import user_state_directory
 from runner.autonomy.store.trust import Trust
+from runner.cli.box_environment import environment_rules, redactor_of
 from runner.cli.guards import ToolFailures
 from runner.cli.last_words import LastWords
 from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
-from runner.cli.redact import Redactor
 from runner.cli.signals import stop_on_signal
 from runner.cli.starting_signals import heed_signals
 from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
-from runner.config.runner_file import load_runner_file
 from runner.config.thinking import thinking_summary
+from runner.credentials import Redactor
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
-from runner.loop.events import Notice, RunResult, RunStarted
+from runner.loop.events import Notice, RunEvent, RunResult, RunStarted
 from runner.loop.history import HistoryKeeper
 from runner.loop.phases import Summary
 from runner.loop.ports import RunSink
@@ -105,25 +105,29 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
     agent = bundled_agent()
     sweep_launchers()
     _check_before_spending(job)
+    redactor = _redactor(job)
+
+    def tell(event: RunEvent) -> None:
+        # Not all texts come by an agent's session: a file may have a credential as its name.
+        sink(redactor.record(event))
 
     def warn(caution: Caution) -> None:
-        sink(Notice("warning", caution.text, caution.hint))
+        tell(Notice("warning", caution.text, caution.hint))
 
     with (
         run_lock(job.project_dir),
         contained(_containment_request(job, agent), warn) as containment,
     ):
         facts = (*startup_facts(job), ("Sandbox", containment.summary))
-        sink(RunStarted(__version__, job.message, facts))
+        tell(RunStarted(__version__, job.message, facts))
         for caution in containment.cautions:
             warn(caution)
         budgeted = job.options.budget_usd is not None
-        summary = Summary(job.project_dir, sink)
-        clean = Redactor({**os.environ, **job.agent_environment}).value
-        history = HistoryKeeper(job.project_dir, job.command, summary, clean=clean)
+        summary = Summary(job.project_dir, tell)
+        history = HistoryKeeper(job.project_dir, job.command, summary, clean=redactor.value)
         spending = Spending(SpendBook(job.project_dir), history, budgeted=budgeted)
         parts_of = parts_of or _PARTS[job.command]
-        return anyio.run(_run, job, spending, agent, containment, parts_of)
+        return redactor.record(anyio.run(_run, job, spending, agent, containment, parts_of))
 
 
 def _check_before_spending(job: Job) -> None:
@@ -145,11 +149,16 @@ def _check_before_spending(job: Job) -> None:
         require_credentials(os.environ)
 
 
+def _redactor(job: Job) -> Redactor:
+    return redactor_of(job.project_dir, {**os.environ, **job.agent_environment})
+
+
 def _containment_request(job: Job, agent: Path) -> Request:
     return Request(
         project=job.project_dir,
         agent=agent,
         environ={**os.environ, **job.agent_environment},
+        rules=environment_rules(job.project_dir),
         wanted=job.options.sandbox,
         required=job.sandbox_required,
         network=job.options.sandbox_network,
@@ -200,11 +209,12 @@ def _assemble(
             mcp_servers=config.mcpServers,
             extra_tools=config.extra_tools,
             sandbox=containment.sdk_settings,
-            hidden=load_runner_file(job.project_dir).notify.variables,
+            rules=environment_rules(job.project_dir),
         ),
         judge=judge,
         make_tools=parts.make_tools,
         wrap=containment.wrap,
+        redactor=_redactor(job),
         on_failure=failures.append,
     )
     around = Surroundings(

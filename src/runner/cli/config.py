@@ -65,7 +65,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
             ("feature_flags", file["feature_flags"]),
             *(
                 (name, _said(file[name]))
-                for name in ("posture", "verification", "budget", "notify")
+                for name in ("posture", "verification", "budget", "notify", "environment")
             ),
         ),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runner.agent.containment.status import Containment
 from runner.agent.verifying import make_verifier
+from runner.cli.box_environment import environment_rules
 from runner.config.runner_file import load_runner_file
 from runner.deliverables.review import ReviewVerdict
 from runner.loop.checkpoints import GitCheckpoints
@@ -31,13 +32,14 @@ def judges_of(
         ConfigError: runner.toml is wrong.
     """
     file = load_runner_file(project)
-    common, hidden = file.verification, file.notify.variables
+    common = file.verification
     verifier = make_verifier(
         project,
         containment,
         settings=policy,
         timeout_minutes=common.timeout_minutes,
-        environ={name: value for name, value in os.environ.items() if name not in hidden},
+        environ=os.environ,
+        rules=environment_rules(project),
     )
     briefing = PhaseBriefing(
         project, session_id, load=deliverables.load, common_verification=common.commands

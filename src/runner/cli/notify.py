@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from runner.cli.notify_targets import CommandTarget, NotSentError, Target, WebhookTarget
-from runner.cli.redact import Redactor
 from runner.cli.result import result_object
 from runner.config.runner_file import Notify
+from runner.credentials import Redactor
 from runner.loop.events import ExitReason, RunEnded, RunEvent, Waiting
 from runner.loop.ports import RunSink
 

@@ -24,7 +24,7 @@ from typing import Any, NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from runner import __version__
-from runner.cli.redact import Redactor
+from runner.credentials import Redactor
 from runner.text.safe import inert
 from runner.wording import reason
 

@@ -15,6 +15,7 @@ from runner.agent.process import bundled_agent
 from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.store.layout import user_state_directory
 from runner.autonomy.store.trust import Trust
+from runner.cli.box_environment import environment_rules
 from runner.cli.notify import targets_of
 from runner.cli.notify_trial import try_out, unready
 from runner.cli.presenter.output import Output
@@ -33,6 +34,7 @@ from runner.marker import Instruction
 from runner.security.policy import judge_command
 from runner.wording import format_cost, plural
 
+_SHOWN_NAMES = 12
 _SIGN_IN_STATES = {SignIn.FOUND: "ok", SignIn.POSSIBLE: "warn", SignIn.NONE: "fail"}
 
 
@@ -78,6 +80,7 @@ def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:
     request = Request(
         project=chosen.project_dir,
         agent=bundled_agent(),
+        rules=environment_rules(chosen.project_dir),
         wanted=not (chosen[NO_SANDBOX] or switched_off(os.environ)),
         network=chosen[SANDBOX_NETWORK] == "open",
     )
@@ -88,6 +91,27 @@ def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:
         if not containment.active:
             hint = "Leave out --no-sandbox (and AUTORUNNER_NO_SANDBOX) to contain the agent."
             yield Finding(name, "warn", containment.summary, hint)
+
+
+def _environment(name: str, chosen: Chosen) -> Iterator[Finding]:
+    rules = environment_rules(chosen.project_dir)
+    agents, commands = rules.of_agents(os.environ), rules.of_commands(os.environ)
+    left_out = rules.left_out(os.environ)
+    detail = (
+        f"{plural(len(agents), 'variable')} for agents, {len(commands)} for verification; "
+        f"{len(left_out)} stay outside"
+    )
+    hint = None
+    if left_out:
+        shown = ", ".join(left_out[:_SHOWN_NAMES]) + (", …" if len(left_out) > _SHOWN_NAMES else "")
+        hint = (
+            f"Outside: {shown}. What the project's tests need is handed on by `pass` under "
+            "[environment] in .runner/runner.toml."
+        )
+    yield Finding(name, "ok", detail, hint)
+    if barred := rules.refused(os.environ):
+        hint = "Give tests a credential of their own, under another name."
+        yield Finding(name, "warn", f"never handed on: {', '.join(barred)}", hint)
 
 
 def _git(name: str, chosen: Chosen) -> Iterator[Finding]:
@@ -202,6 +226,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Agent", _agent),
     ("Credentials", _credentials),
     ("Sandbox", _sandbox),
+    ("Environment", _environment),
     ("Policy", _policy),
     ("Git", _git),
     ("Spec", _spec),

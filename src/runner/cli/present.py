@@ -11,6 +11,7 @@ import typer
 
 from runner.cli.adoption import has_unadopted
 from runner.cli.assembly import Job, perform
+from runner.cli.box_environment import redactor_of
 from runner.cli.divergence_text import INDENT, laid_out
 from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code, exit_code_for_error
 from runner.cli.never_began import never_began
@@ -22,7 +23,8 @@ from runner.cli.run_log import RunLog
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
-from runner.errors import RunnerError
+from runner.credentials import Redactor
+from runner.errors import ConfigError, RunnerError
 from runner.loop.events import Notice, RunEnded, RunEvent, RunResult
 from runner.loop.ports import RunSink
 from runner.text.safe import inert
@@ -54,10 +56,15 @@ def present(job: Job, chosen: Chosen) -> Presented:
         environ=os.environ,
     )
     notify = load_runner_file(job.project_dir).notify
+    environ = {**os.environ, **job.agent_environment}
+    try:
+        redactor = redactor_of(job.project_dir, environ)
+    except ConfigError:  # which the run itself says in a moment
+        redactor = Redactor(environ)
     with (
         presenter,
         Notifier(notify, presenter, _warn) as notifier,
-        RunLog(job.project_dir, job.command, notifier, environ=os.environ) as log,
+        RunLog(job.project_dir, job.command, notifier, redactor=redactor) as log,
     ):
         if has_unadopted(job.project_dir):
             text = "This project has a plan of Autonoe, which a run here does not use."

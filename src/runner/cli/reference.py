@@ -144,7 +144,10 @@ def _tables() -> Iterator[str]:
             said = inspect.cleandoc(field.type.__doc__ or "").partition("\n\n")[0]
             meaning = " ".join(said.split()).removeprefix(f"`[{field.name}]`: ")
             yield from ("", f"### `[{field.name}]`", "", meaning[:1].upper() + meaning[1:])
-            rows = [(_code(key.name), _type_name(key.type)) for key in fields(field.type)]
+            rows = [
+                (_code(key.metadata.get("key", key.name)), _type_name(key.type))
+                for key in fields(field.type)
+            ]
             yield from _table(("key", "type"), rows)
 
 

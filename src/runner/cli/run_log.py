@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from runner.cli.presenter.event_json import event_object
-from runner.cli.redact import Redactor
+from runner.credentials import Redactor
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import RunnerError
 from runner.loop.events import Notice, RunEnded, RunEvent, SessionActivity
@@ -43,7 +43,7 @@ class RunLog:
         project_dir: the log goes into its `.runner/logs/`.
         command: `run`, `sync`; part of the file's name.
         sink: gets every event, and a warning when the log can't be written.
-        environ: names and values of credentials.
+        redactor: takes credentials out of events.
         now: the time that the lines carry.
         file_bytes: see FILE_BYTES.
     """
@@ -54,7 +54,7 @@ class RunLog:
         command: str,
         sink: RunSink,
         *,
-        environ: Mapping[str, str],
+        redactor: Redactor,
         now: Callable[[], datetime] = _now,
         file_bytes: int = FILE_BYTES,
     ) -> None:
@@ -62,7 +62,7 @@ class RunLog:
         self.path = project_dir / STATE_DIRECTORY / LOG_FOLDER / name
         self._project_dir = project_dir
         self._sink = sink
-        self._redactor = Redactor(environ)
+        self._redactor = redactor
         self._now = now
         self._left = file_bytes
         self._descriptor: int | None = None
@@ -74,7 +74,8 @@ class RunLog:
         return str(self.path.relative_to(self._project_dir))
 
     def __call__(self, event: RunEvent) -> None:
-        """Write one event, then pass it on."""
+        """Write one event, then pass it on; credentials are taken out first of all."""
+        event = self._redactor.record(event)
         problem = self._record(event)
         if problem is None:
             self._sink(event)
@@ -117,7 +118,7 @@ class RunLog:
     def _write(self, event: RunEvent) -> None:
         if self._descriptor is None:
             self._descriptor = self._create()
-        plain = self._redactor.value(event_object(event, self._now()))
+        plain = event_object(event, self._now())
         line = json.dumps(plain, default=str).encode() + b"\n"
         self._left -= len(line)
         while line:

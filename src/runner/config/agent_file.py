@@ -6,7 +6,7 @@ what the user meant to restrict must not be wide open.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, Self, get_args
 
@@ -34,6 +34,7 @@ AGENT_FILE = "agent.json"
 Profile = Literal["base", "node", "bun", "python", "ruby", "go", "rust", "php"]
 
 _PROGRAM = re.compile(r"[A-Za-z0-9_][\w.+@-]*")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
 _TYPES = {"tuple_type": "must be a list of strings"}
 _ELSEWHERE = {
     "sandbox": "The sandbox is not turned off in a file that comes with a repository.",
@@ -139,6 +140,34 @@ class AgentFile(_Part):
         A tool that has a rule with a scope is allowed within that scope alone.
         """
         return added_tools((*self.allowedTools, *(rule.tool for rule in self.rules)))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that the descriptions of MCP servers refer to, as `${NAME}`."""
+        texts = _texts(self.mcpServers)
+        return tuple(dict.fromkeys(name for text in texts for name in _REFERENCE.findall(text)))
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The credentials that the descriptions of MCP servers hold, with their names."""
+        found: dict[str, str] = {}
+        for server in self.mcpServers.values():
+            for name, value in {**server.get("env", {}), **server.get("headers", {})}.items():
+                if looks_secret(name) and "${" not in value:
+                    # Of `Bearer KEY` the key alone is secret, too.
+                    found |= {value: name, value.rpartition(" ")[2]: name}
+        return found
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for entry in value.values():
+            yield from _texts(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _texts(entry)
 
 
 _PARTS: dict[str, type[BaseModel]] = {

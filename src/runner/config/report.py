@@ -54,6 +54,7 @@ def configuration_report(
             "verification": _plain(asdict(file.verification)),
             "budget": asdict(file.budget),
             "notify": _notify(file.notify),
+            "environment": {"pass": list(file.environment.passed)},
         },
         "in_force": _in_force(file, environ, interactive=interactive),
         "thinking": _thinking(chosen),

@@ -1,7 +1,8 @@
 """`.runner/runner.toml`: option defaults, and the tables for what is no option (CONTRACT §4)."""
 
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,17 @@ class Budget:
     total: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """`[environment]`: variables that agents and verification get besides the allowlist.
+
+    Attributes:
+        passed: the key `pass`; names, or beginnings of names with a `*` behind them.
+    """
+
+    passed: tuple[str, ...] = field(default=(), metadata={"key": "pass"})
+
+
 NOTIFY_EVENTS = ("finished", "paused", "failed", "quota", "budget", "stopped")
 
 
@@ -86,14 +98,18 @@ class RunnerFile:
     verification: Verification = Verification()
     budget: Budget = Budget()
     notify: Notify = Notify()
+    environment: Environment = Environment()
 
 
-_TABLES: Mapping[str, tuple[type[Any], Mapping[str, Kind[Any]]]] = {
+_TABLES: Mapping[str, tuple[Callable[..., object], Mapping[str, Kind[Any]]]] = {
     "posture": (PostureTable, {"profile": TEXT, "role": TEXT}),
     "verification": (Verification, {"commands": TEXTS, "timeout_minutes": NUMBER}),
     "budget": (Budget, {"total": NUMBER}),
     "notify": (Notify, {"command": TEXTS, "webhook": TEXT, "on": TEXTS}),
+    # `pass` is a word of Python's own, and can't name a field.
+    "environment": (lambda **values: Environment(values.get("pass", ())), {"pass": TEXTS}),
 }
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?", re.ASCII)
 _WEBHOOKS = ("https://", "http://", "$")
 _OPTIONS: Mapping[str, Option[Any]] = {o.key: o for o in ALL_OPTIONS}
 _POSITIVE = frozenset({("verification", "timeout_minutes"), ("budget", "total")})
@@ -192,7 +208,20 @@ class _Reader:
         made = make(**values)
         if isinstance(made, Notify):
             self._check_notify(made)
+        if isinstance(made, Environment):
+            self._check_environment(made)
         return made
+
+    def _check_environment(self, environment: Environment) -> None:
+        for name in environment.passed:
+            if _VARIABLE.fullmatch(name) is None:
+                # It is not repeated: it may be a value in the wrong place.
+                self._fail(
+                    ("environment", "pass"),
+                    "environment.pass has an entry that names no variable.",
+                    'Write names, such as "DATABASE_URL", or "PREFIX_*"; values stay outside of '
+                    "this file.",
+                )
 
     def _check_notify(self, notify: Notify) -> None:
         for event in notify.on:

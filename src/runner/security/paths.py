@@ -12,6 +12,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.security.private_files import ALSO_IN_PROJECTS, IN_HOME, NAMES_IN_PATTERNS
 from runner.security.refusal import RefusedError
 from runner.security.settings import Mode
 from runner.security.shell.values import FRESH
@@ -24,12 +25,13 @@ _DEVICE_FD = re.compile(r"/dev/fd/\d+")
 _KERNEL = ("/proc/", "/sys/", "/dev/fd/")
 _ENDLESS = frozenset({"/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"})
 
+_ONLY_IN_HOME = "|".join(re.escape(name) for name in IN_HOME if name not in ALSO_IN_PROJECTS)
 # Files and folders that hold credentials or other people's data, wherever they stand.
 _SECRET_ANYWHERE = re.compile(
-    r"(?:^|/)(?:\.ssh|\.aws|\.gnupg|\.azure|\.kube|\.netrc|_netrc|\.git-credentials|\.pgpass|\.my\.cnf"
-    r"|\.config/(?:gh|gcloud|hub|op|rclone)|\.docker/config\.json|\.password-store|\.vault-token"
-    r"|\.local/(?:share/keyrings|state/runner)|library/application support/runner|\.mozilla|library/keychains|\.claude\.json|\.claude/\.credentials\.json"
-    r"|\.(?:bash|zsh|sh|python|node_repl|psql|mysql|sqlite|rediscli|irb)_?history|\.lesshst|\.viminfo"
+    rf"(?:^|/)(?:{_ONLY_IN_HOME}"
+    r"|\.docker/config\.json|\.local/state/runner|library/application support/runner"
+    r"|\.claude\.json|\.claude/\.credentials\.json"
+    r"|\.(?:bash|zsh|sh|python|node_repl|psql|mysql|sqlite|rediscli|irb)_?history"
     r"|id_(?:rsa|dsa|ecdsa|ed25519)[\w.-]*|_runner_file_commands|git-credentials-[\w-]+\.config)(?:/|$)",
     re.IGNORECASE,
 )
@@ -42,8 +44,8 @@ _SECRET_SYSTEM = re.compile(
 )
 # Outside the project only: inside it such files are the project's own.
 _SECRET_OUTSIDE = re.compile(
-    r"(?:^|/)(?:\.env(?:\.[\w.-]+)?|\.envrc|\.npmrc|\.pypirc|\.yarnrc(?:\.yml)?|\.claude|\.codex|\.gitconfig"
-    r"|\.gem/credentials|\.cargo/credentials(?:\.toml)?|\.m2/settings\.xml|\.composer/auth\.json|\.?credentials"
+    rf"(?:^|/)(?:{'|'.join(map(re.escape, sorted(ALSO_IN_PROJECTS)))}"
+    r"|\.env(?:\.[\w.-]+)?|\.envrc|\.claude|\.gitconfig|\.?credentials"
     r"|\.credentials_(?:rsaparams|migrated)|credentials\.json|secrets?\.(?:ya?ml|json|toml|txt)|[^/]+\.(?:pem|key|p12|pfx|jks|kdbx|keytab))(?:/|$)",
     re.IGNORECASE,
 )
@@ -53,12 +55,9 @@ _PRIVATE_PLACE = re.compile(
 )
 # Names that a pattern in a path may not be made to match (`~/.ss[h]/…`).
 _SECRET_NAMES = (
-    ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".netrc", ".git-credentials", ".pgpass",
-    ".config/gh", ".config/gcloud", ".config/hub", ".config/op", ".config/rclone", ".docker/config.json",
-    ".my.cnf", ".npmrc", ".pypirc", ".local/share/keyrings", ".local/state/runner", ".mozilla",
-    ".claude/.credentials.json", ".cargo/credentials.toml",
-    ".password-store", ".vault-token", ".claude.json", ".bash_history", ".zsh_history",
-    "_runner_file_commands", "id_rsa", "id_ed25519", "id_ecdsa", "etc/shadow", "etc/gshadow", "etc/sudoers",
+    *(name.casefold() for name in NAMES_IN_PATTERNS), ".npmrc", ".pypirc", ".docker/config.json",
+    ".cargo/credentials.toml", ".local/state/runner", ".claude/.credentials.json", ".claude.json", "_runner_file_commands",
+    "id_rsa", "id_ed25519", "id_ecdsa", "etc/shadow", "etc/gshadow", "etc/sudoers",
     "proc/1/environ", "proc/self/environ",
 )  # fmt: skip
 _GLOB = re.compile(r"[*?\[]")

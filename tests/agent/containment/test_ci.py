@@ -10,11 +10,13 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.agent.containment.test_probe import AGENT, contains, run
 
-from runner.agent.containment.ci import ci_secrets, ci_variables, job_folder
+from runner.agent.containment.ci import ci_secrets, is_ci_variable, job_folder
+from runner.agent.containment.environment import ALLOWLIST
 from runner.agent.containment.probe import Request, contained
 from runner.agent.containment.sdk import sdk_sandbox
 from runner.agent.containment.status import Containment
 from runner.agent.containment.tokens import configuration_with_token
+from runner.agent.options import AgentSettings
 from runner.agent.process import AgentProcess
 from runner.marker import Instruction
 
@@ -31,16 +33,12 @@ HEADER = '[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic eDp
     ],
 )  # fmt: skip
 def test_a_jobs_tokens_and_files_are_named(name: str) -> None:
-    assert ci_variables({name: "x", "HOME": "/home/x"}) == [name]
+    assert is_ci_variable(name)
 
 
 @pytest.mark.parametrize("name", ["GITHUB_SHA", "GITHUB_ACTIONS", "CI", "ANTHROPIC_API_KEY"])
 def test_what_says_only_where_one_is_may_stay(name: str) -> None:
-    assert ci_variables({name: "x"}) == []
-
-
-def test_a_name_that_no_shell_can_unset_does_not_stop_the_agents_start() -> None:
-    assert ci_variables({"ACTIONS_A-B": "x"}) == []
+    assert not is_ci_variable(name)
 
 
 @pytest.mark.parametrize("named", ["", "relative", "/nowhere/at/all"])
@@ -57,7 +55,6 @@ def test_without_bubblewrap_the_files_themselves_are_named(tmp_path: Path) -> No
     assert set(ci_secrets(environ)) == {commands, token}
     settings = sdk_sandbox(tmp_path / "project", tmp_path, environ, read_only=False)
     assert str(commands) in settings["filesystem"]["denyRead"]
-    assert "ACTIONS_RUNTIME_TOKEN" in {v["name"] for v in settings["credentials"]["envVars"]}
 
 
 def test_what_a_machine_signs_in_with_is_named(tmp_path: Path) -> None:
@@ -115,7 +112,8 @@ def test_a_jobs_files_and_credentials_are_hidden(
 @contains
 def test_the_runners_own_commands_see_no_more_of_a_job(box: Containment, job: Path) -> None:
     look = box.wrap_verification(["/bin/sh", "-c", f"cat {job}/*/* {job}/*; env"])
-    said = subprocess.run(look, capture_output=True, text=True, check=False).stdout
+    inside = ALLOWLIST.of_commands(os.environ)
+    said = subprocess.run(look, env=inside, capture_output=True, text=True, check=False).stdout
     assert f"HOME={job.parents[2]}" in said
     assert "canary" not in said
 
@@ -186,9 +184,10 @@ def test_without_a_sandbox_the_jobs_variables_are_gone_too(
 ) -> None:
     monkeypatch.setenv("GITHUB_ENV", "canary")
     monkeypatch.setenv("ACTIONS_OF_NEXT_YEAR", "canary")
-    monkeypatch.setenv("KEPT", "kept")
-    script = "echo $GITHUB_ENV$ACTIONS_OF_NEXT_YEAR$KEPT"
-    launcher = AgentProcess(["/bin/sh", "-c", script]).launcher
+    monkeypatch.setenv("GOFLAGS", "kept")
+    script = "echo $GITHUB_ENV$ACTIONS_OF_NEXT_YEAR$GOFLAGS"
+    entries = AgentSettings(Path(), Path()).environment_entries(os.environ)
+    launcher = AgentProcess(["/bin/sh", "-c", script], entries).launcher
     assert subprocess.run([launcher], capture_output=True, check=True).stdout == b"kept\n"
 
 

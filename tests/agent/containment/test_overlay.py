@@ -17,7 +17,7 @@ def overlay(tmp_path: Path) -> Overlay:
 
 def test_a_note_reaches_the_project(overlay: Overlay) -> None:
     (overlay.upper / ".runner-note.md").write_text("next: the parser — then tests\n")
-    assert collect_note(overlay)
+    assert collect_note(overlay, str)
     assert (overlay.project / ".runner-note.md").read_text() == "next: the parser — then tests\n"
 
 
@@ -28,7 +28,7 @@ def test_a_note_reaches_the_project(overlay: Overlay) -> None:
 )
 def test_a_note_that_is_no_plain_text_stays_behind(overlay: Overlay, content: bytes) -> None:
     (overlay.upper / ".runner-note.md").write_bytes(content)
-    assert not collect_note(overlay)
+    assert not collect_note(overlay, str)
     assert list(overlay.project.iterdir()) == []
 
 
@@ -45,7 +45,7 @@ def _nothing(note: Path) -> None:
 @pytest.mark.parametrize("make", [_link, os.mkfifo, Path.mkdir, _nothing])
 def test_only_a_regular_file_is_a_note(overlay: Overlay, make: Callable[[Path], None]) -> None:
     make(overlay.upper / ".runner-note.md")
-    assert not collect_note(overlay)
+    assert not collect_note(overlay, str)
     assert list(overlay.project.iterdir()) == []
 
 

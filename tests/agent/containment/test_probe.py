@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.agent.containment.binary import Bubblewrap, candidates
+from runner.agent.containment.environment import ALLOWLIST
 from runner.agent.containment.probe import Request, contained, switched_off
 from runner.agent.containment.status import Caution, Containment
 from runner.errors import PrerequisiteError
@@ -55,8 +56,10 @@ def fake(folder: Path, version: str, otherwise: str) -> Bubblewrap:
 
 
 def run(containment: Containment, instruction: Instruction, command: str) -> str:
+    """Run a command in the box, with the environment that an agent is started with."""
     done = subprocess.run(
         containment.wrap(instruction, ["/bin/sh", "-c", command]),
+        env=ALLOWLIST.of_agents(os.environ),
         capture_output=True,
         text=True,
         timeout=30,

@@ -5,21 +5,19 @@ without links in it, because bubblewrap does not follow absolute ones.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.agent.containment.binary import Bubblewrap
 from runner.agent.containment.caches import cache_variables
 from runner.agent.containment.ci import job_folder
+from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
+from runner.agent.containment.hiding import hiding_mounts, hiding_mounts_in_project
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.repository import repository_mounts
 from runner.agent.containment.scratch import Scratch
-from runner.agent.containment.secrets import (
-    hidden_variables,
-    secret_paths,
-    without_credentials,
-)
+from runner.agent.containment.secrets import secret_paths
 
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
@@ -54,7 +52,10 @@ class Surroundings:
         project: absolute, links resolved; so is home.
         needed: programs and folders that must stay visible wherever they lie.
         nests: whether the agent's own sandbox is to start inside.
-        environ: the agent's environment before containment.
+        signs_in: whether the program in the box is the agent, which signs in.
+        environ: the user's own environment: it says where things are, and what is secret.
+        rules: what of it enters. Whoever starts the box gives bubblewrap that alone: what it
+            is started with can be read inside, in /proc.
     """
 
     bubblewrap: Bubblewrap
@@ -64,7 +65,15 @@ class Surroundings:
     scratch: Scratch
     needed: tuple[Path, ...]
     environ: Mapping[str, str]
+    rules: EnvironmentRules = ALLOWLIST
     nests: bool = False
+    signs_in: bool = True
+
+    @property
+    def inside(self) -> Mapping[str, str]:
+        """The variables that a program in the box is started with."""
+        rules, environ = self.rules, self.environ
+        return rules.of_agents(environ) if self.signs_in else rules.of_commands(environ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +96,35 @@ def box_command(around: Surroundings, state: PrivateState, overlay: Overlay | No
         overlay: makes the project a throw-away copy; None leaves it writable.
     """
     project = _writable_project(around) if overlay is None else _overlaid_project(overlay)
-    return [*_outside(around), *_private(around, state), *project, *_end(around, state)]
+    return _box(around, state, project)
 
 
 def read_only_box_command(around: Surroundings, state: PrivateState) -> list[str]:
     """Return the words for a project that can't be written at all: overlays don't work here."""
-    project = _bind("--ro-bind", around.project)
-    return [*_outside(around), *_private(around, state), *project, *_end(around, state)]
+    return _box(around, state, _bind("--ro-bind", around.project))
 
 
 def verification_box_command(around: Surroundings, state: PrivateState) -> list[str]:
     """Return the words for a command that runner starts by itself, in a writable project.
 
-    It sees no credentials of the agent. A network that is closed for the agent's commands is
+    It sees nothing that the agent signs in with. A network that is closed for the agent's commands is
     closed here by the box itself, for nothing in it has to reach a model.
     """
-    environ = without_credentials(around.environ)
-    inner = replace(around, environ=environ, nests=False)
+    inner = replace(around, nests=False, signs_in=False)
     program, *words = box_command(inner, replace(state, signs_in=False), None)
     return [program, *(["--unshare-net"] if around.nests else []), *words]
+
+
+def _box(around: Surroundings, state: PrivateState, project: Iterable[str]) -> list[str]:
+    secret = _reachable(around)
+    return [
+        *_outside(around),
+        *hiding_mounts(secret, around.scratch, around.project, around.needed),
+        *_private(around, state),
+        *project,
+        *hiding_mounts_in_project(secret, around.scratch, around.project),
+        *_end(around, state),
+    ]
 
 
 def _outside(around: Surroundings) -> Iterator[str]:
@@ -134,7 +153,6 @@ def _outside(around: Surroundings) -> Iterator[str]:
         yield from ("--tmpfs", str(job))
     for path in visible:
         yield from _bind("--ro-bind", path)
-    yield from _hidden(around)
 
 
 def covered_job_folder(project: Path, home: Path, environ: Mapping[str, str]) -> Path | None:
@@ -157,13 +175,19 @@ def _temporary(scratch: Scratch) -> Iterator[tuple[Path, Path]]:
             yield source, target.resolve()
 
 
-def _made_visible(around: Surroundings) -> list[Path]:
-    """Return what must be seen although it lies in a folder that was just covered."""
+def _covered(around: Surroundings) -> list[Path]:
+    """Return the folders that are empty inside, but for what is made visible in them."""
     covered = [Path("/run"), *(target for _, target in _temporary(around.scratch))]
     job = covered_job_folder(around.project, around.home, around.environ)
-    covered += [] if job is None else [job]
+    return covered if job is None else [*covered, job]
+
+
+def _made_visible(around: Surroundings) -> list[Path]:
+    """Return what must be seen although it lies in a folder that was just covered."""
+    covered = _covered(around)
     named = [Path(p) for v in _PATH_LISTS for p in around.environ.get(v, "").split(os.pathsep) if p]
     named += [Path(around.environ[v]) for v in _PATHS if around.environ.get(v)]
+    named += [Path(value) for value in _handed_on(around) if value.startswith("/")]
     found = {path.resolve() for path in (*around.needed, around.home, *named) if path.is_absolute()}
     return sorted(
         path
@@ -174,19 +198,38 @@ def _made_visible(around: Surroundings) -> list[Path]:
     )
 
 
-def _hidden(around: Surroundings) -> Iterator[str]:
-    scratch, home = around.scratch, around.home
-    paths = set(secret_paths(home, around.environ))
-    for own in (around.claude_config, home / ".claude.json"):
+def _handed_on(around: Surroundings) -> Iterator[str]:
+    """Yield the values of the variables that a program gets for what they say."""
+    for name, value in around.environ.items():
+        if _is_needed(around, name):
+            yield value
+
+
+def _is_needed(around: Surroundings, name: str) -> bool:
+    return around.rules.is_needed(name, around.environ, signs_in=around.signs_in)
+
+
+def _reachable(around: Surroundings) -> set[Path]:
+    """Return the credential files and folders that are not covered already."""
+    paths = set(
+        secret_paths(
+            around.home,
+            around.environ,
+            project=around.project,
+            signs_in=around.signs_in,
+            needs=lambda name: _is_needed(around, name),
+        )
+    )
+    for own in (around.claude_config, around.home / ".claude.json"):
         if os.access(own, os.F_OK):
             paths.add(own.resolve())
-    for path in sorted(paths):
-        if not around.project.is_relative_to(path):
-            cover = scratch.void if path.is_dir() else scratch.empty
-            yield from ("--ro-bind", str(cover), str(path))
-    for needed in around.needed:
-        if any(needed.is_relative_to(path) for path in paths):
-            yield from _bind("--ro-bind", needed)
+    covered, seen = _covered(around), [around.project, *_made_visible(around)]
+    return {
+        path
+        for path in paths
+        if not any(path.is_relative_to(c) for c in covered)
+        or any(path.is_relative_to(s) for s in seen)
+    }
 
 
 def _private(around: Surroundings, state: PrivateState) -> Iterator[str]:
@@ -224,7 +267,7 @@ def _overlaid_project(overlay: Overlay) -> Iterator[str]:
 
 def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
     variables = {
-        **cache_variables(state.cache, around.environ),
+        **cache_variables(state.cache, around.inside),
         **_git_settings(around),
         "CLAUDE_CONFIG_DIR": str(state.claude),
         "TMPDIR": "/tmp",  # noqa: S108 - private to the run
@@ -236,8 +279,6 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
         yield from _bind("--ro-bind", around.scratch.ignore)
     if "RUNNER_TEMP" in around.environ:
         variables["RUNNER_TEMP"] = variables["TMPDIR"]
-    for name in hidden_variables(around.environ):
-        yield from ("--unsetenv", name)
     for name, value in variables.items():
         yield from ("--setenv", name, value)
     covered = covered_job_folder(around.project, around.home, around.environ)
@@ -251,7 +292,7 @@ def _git_settings(around: Surroundings) -> dict[str, str]:
     settings = {"commit.gpgSign": "false", "tag.gpgSign": "false"}
     if around.nests:
         settings["core.excludesFile"] = str(around.scratch.ignore)
-    given = around.environ.get("GIT_CONFIG_COUNT", "0")
+    given = around.inside.get("GIT_CONFIG_COUNT", "0")
     count = int(given) if given.isdecimal() else 0
     variables = {"GIT_CONFIG_COUNT": str(count + len(settings))}
     for index, (key, value) in enumerate(settings.items(), start=count):

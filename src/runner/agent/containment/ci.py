@@ -1,10 +1,9 @@
 """What a CI job holds that would let an agent act as the job, or decide what its later steps do."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-CI_VARIABLES = (
+CI_VARIABLES = frozenset((
     # GitHub, and what speaks its language (Gitea, Forgejo, act)
     "GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_STEP_SUMMARY",
     "GITHUB_EVENT_PATH", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN",
@@ -17,22 +16,17 @@ CI_VARIABLES = (
     "SYSTEM_ACCESSTOKEN", "CIRCLE_OIDC_TOKEN", "CIRCLE_OIDC_TOKEN_V2",
     "BITBUCKET_STEP_OIDC_TOKEN", "BUILDKITE_AGENT_ACCESS_TOKEN", "SEMAPHORE_OIDC_TOKEN",
     "DRONE_NETRC_PASSWORD", "CI_NETRC_PASSWORD",
-)  # fmt: skip
+))  # fmt: skip
 """Never in an agent's environment, with a sandbox or without: the job's tokens, and its files."""
 
 _PREFIX = "ACTIONS_"  # tokens and addresses of GitHub's cache, artifacts and identities
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _IN_TEMP = ("_runner_file_commands", "git-credentials-*.config")
 _OF_THE_MACHINE = (".credentials", ".credentials_rsaparams", ".credentials_migrated", ".env")
 
 
-def ci_variables(environ: Mapping[str, str]) -> list[str]:
-    """Return the names of those variables of a CI job that are set and no agent is to have."""
-    return sorted(
-        name
-        for name in environ
-        if name in CI_VARIABLES or (name.startswith(_PREFIX) and _NAME.fullmatch(name))
-    )
+def is_ci_variable(name: str) -> bool:
+    """Whether a variable is one of a CI job that no agent is to have."""
+    return name in CI_VARIABLES or name.startswith(_PREFIX)
 
 
 def job_folder(environ: Mapping[str, str]) -> Path | None:

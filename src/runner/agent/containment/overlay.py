@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,11 +48,14 @@ class Overlay:
             yield from self._changed(path)
 
 
-def collect_note(overlay: Overlay) -> bool:
+def collect_note(overlay: Overlay, redact: Callable[[str], str]) -> bool:
     """Take the handoff note out of a finished session into the project.
 
     Only a regular file of at most MAX_NOTE_BYTES that is UTF-8 text is taken, with visible marks for
     control characters; the agent is not trusted with more. Returns whether there was a new note.
+
+    Args:
+        redact: takes credentials out of it.
 
     Raises:
         StateWriteError: the project's note could not be written.
@@ -60,7 +63,7 @@ def collect_note(overlay: Overlay) -> bool:
     content = _read_note(overlay.upper / NOTE_NAME)
     if content is None:
         return False
-    write_atomic(overlay.project / NOTE_NAME, content)
+    write_atomic(overlay.project / NOTE_NAME, redact(content))
     return True
 
 

@@ -13,6 +13,7 @@ from runner.agent.containment.binary import MINIMUM, Bubblewrap, candidates
 from runner.agent.containment.box import Surroundings, box_command
 from runner.agent.containment.caches import link_cargo_settings
 from runner.agent.containment.ci import job_folder
+from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.containment.repository import undo_redirection, unprotected
 from runner.agent.containment.scratch import Scratch, claude_config, project_state, scratch
 from runner.agent.containment.status import (
@@ -56,7 +57,8 @@ class Request:
     Attributes:
         project: absolute, links resolved.
         agent: the agent binary.
-        environ: the agent's environment.
+        environ: the user's environment.
+        rules: what of it enters the box.
         wanted: False when the user has switched the sandbox off.
         required: whether a run without a working layer is refused; only a run of a script
             that we ship may say no.
@@ -69,6 +71,7 @@ class Request:
     project: Path
     agent: Path
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    rules: EnvironmentRules = ALLOWLIST
     wanted: bool = True
     required: bool = True
     network: bool = True
@@ -120,6 +123,7 @@ def _with_sdk(request: Request) -> Containment:
         project=request.project,
         home=_home(request.environ),
         environ=dict(request.environ),
+        rules=request.rules,
     )
 
 
@@ -184,6 +188,7 @@ def _surroundings(request: Request, folders: Scratch, program: Bubblewrap) -> Su
         scratch=folders,
         needed=tuple(Path(p).resolve() for p in (request.agent, sys.prefix, sys.base_prefix)),
         environ=request.environ,
+        rules=request.rules,
         nests=not request.network,
     )
 

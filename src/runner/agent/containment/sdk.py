@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.agent.containment.secrets import hidden_variables, secret_paths
+from runner.agent.containment.secrets import Needs, secret_paths
 
 _STRICT = {
     "enabled": True,
@@ -29,7 +29,12 @@ def nested_sandbox(writable: Sequence[Path]) -> dict[str, Any]:
 
 
 def sdk_sandbox(
-    project: Path, home: Path, environ: Mapping[str, str], *, read_only: bool
+    project: Path,
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    read_only: bool,
+    needs: Needs = lambda _: False,
 ) -> dict[str, Any]:
     """Return the sandbox settings for a session.
 
@@ -39,15 +44,15 @@ def sdk_sandbox(
 
     Args:
         read_only: the project must not be written either.
+        needs: files that these variables name can be read.
     """
     denied = [str(project)] if read_only else [str(project / name) for name in _REPOSITORY]
     return {
         **_STRICT,
         "filesystem": {
             "denyWrite": denied,
-            "denyRead": sorted({str(path) for path in secret_paths(home, environ)}),
-        },
-        "credentials": {
-            "envVars": [{"name": name, "mode": "deny"} for name in hidden_variables(environ)],
+            "denyRead": sorted(
+                {str(p) for p in secret_paths(home, environ, project=project, needs=needs)}
+            ),
         },
     }

@@ -12,6 +12,7 @@ from runner.agent.containment.box import (
     read_only_box_command,
     verification_box_command,
 )
+from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.scratch import prepare_claude
 from runner.agent.containment.sdk import nested_sandbox, sdk_sandbox
@@ -81,11 +82,18 @@ class SdkContainment(Containment):
     project: Path = Path()
     home: Path = Path()
     environ: dict[str, str] = field(default_factory=dict)
+    rules: EnvironmentRules = ALLOWLIST
 
     def sdk_settings(self, instruction: Instruction) -> dict[str, Any]:
         """See `Containment.sdk_settings`."""
         read_only = instruction in READ_ONLY
-        return sdk_sandbox(self.project, self.home, self.environ, read_only=read_only)
+        return sdk_sandbox(
+            self.project,
+            self.home,
+            self.environ,
+            read_only=read_only,
+            needs=lambda name: self.rules.is_needed(name, self.environ, signs_in=True),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

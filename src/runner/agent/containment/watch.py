@@ -1,9 +1,12 @@
 """Look after read-only sessions: take the note out, and prove that nothing else changed."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 from runner.agent.containment.overlay import collect_note
 from runner.agent.containment.status import Containment
+from runner.credentials import Redactor
 from runner.errors import IntegrityError
 from runner.security.readonly_proof import Manifest, compare, tree_manifest
 
@@ -60,10 +63,14 @@ class ReadOnlyWatch:
     Args:
         project: absolute path; its content is read once now.
         containment: names the overlays of the sessions.
+        redact: takes credentials out of a note; what this environment holds where None.
     """
 
-    def __init__(self, project: Path, containment: Containment) -> None:
+    def __init__(
+        self, project: Path, containment: Containment, redact: Callable[[str], str] | None = None
+    ) -> None:
         self._containment = containment
+        self._redact = Redactor(os.environ).text if redact is None else redact
         self._collected = 0
         self._unchanged = UnchangedProject(
             project, "No deliverable is verified by a session that changed something."
@@ -77,7 +84,7 @@ class ReadOnlyWatch:
             StateWriteError: the note could not be written.
         """
         for overlay in self._containment.overlays[self._collected :]:
-            collect_note(overlay)
+            collect_note(overlay, self._redact)
         self._collected = len(self._containment.overlays)
         self._unchanged.check()
 

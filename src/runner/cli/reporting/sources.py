@@ -13,8 +13,8 @@ from runner.autonomy.placing import placed
 from runner.autonomy.store.journal import Page
 from runner.cli.control.plane import open_for_reading, sessions_readable
 from runner.cli.placing import place_to_name
-from runner.cli.redact import Redactor
 from runner.config.project import resolve_project
+from runner.credentials import Redactor
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.errors import PrerequisiteError, RunnerError, UsageError

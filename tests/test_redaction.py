@@ -1,5 +1,6 @@
 """What leaves a text before it is written down, and what does not."""
 
+import base64
 import json
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.redact import REDACTED, Redactor
+from runner.credentials import REDACTED, Redactor
+from runner.loop.events import SessionEnded, SessionOutcome, SessionResult
+from runner.marker import Instruction
 
 SECRET = "s3cr3t/with+signs=="
 BARE = Redactor({})
@@ -106,3 +109,70 @@ def test_no_value_shows_a_credential(value: Any, around: str) -> None:
     text = f"{around} {SECRET} {around}"
     shown = Redactor({"X_TOKEN": SECRET}).value([value, text, {text: value}])
     assert SECRET not in json.dumps(shown, ensure_ascii=False)
+
+
+REGISTRY = base64.b64encode(b"ada:battery-staple").decode()
+
+
+@pytest.mark.parametrize("part", [REGISTRY, "ada:battery-staple", "battery-staple"])
+def test_what_a_value_holds_in_json_and_base64_goes_by_itself(part: str) -> None:
+    config = json.dumps({"auths": {"registry.example.com": {"auth": REGISTRY}}})
+    shown = Redactor({"DOCKER_AUTH_CONFIG": config}).text(f"it is {part}.")
+    assert shown == "it is [redacted: DOCKER_AUTH_CONFIG]."
+
+
+def test_of_a_key_file_in_a_variable_the_addresses_are_no_secrets() -> None:
+    uri = "https://oauth2.googleapis.com/token"
+    value = json.dumps(
+        {"private_key": "correct-horse-0123", "token_uri": uri, "project_id": "my-project"}
+    )
+    redactor = Redactor({"GOOGLE_CREDENTIALS": value})
+    assert redactor.text(f"{uri} my-project correct-horse-0123").startswith(
+        f"{uri} my-project [red"
+    )
+
+
+LONG = "correct-horse-0123456789"
+
+
+@pytest.mark.parametrize("at", range(12, len(LONG) - 11))
+def test_both_halves_of_a_value_that_was_cut_go(at: int) -> None:
+    redactor = Redactor({"A_TOKEN": LONG})
+    shown = [redactor.text(f"it is {LONG[:at]}"), redactor.text(f"{LONG[at:]}\nand more")]
+    assert shown == ["it is [redacted: A_TOKEN]", "[redacted: A_TOKEN]\nand more"]
+
+
+def test_the_middle_of_a_value_goes() -> None:
+    assert Redactor({"A_TOKEN": LONG}).text(LONG[4:18]) == "[redacted: A_TOKEN]"
+
+
+@pytest.mark.parametrize("text", ["correct-hor", "the correct-h", "789 is left"])
+def test_a_few_letters_of_a_value_are_an_ordinary_text(text: str) -> None:
+    assert Redactor({"A_TOKEN": LONG}).text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"it says {LONG}", "it says [redacted: A_TOKEN]"),
+        ("it uses postgres", "it uses postgres"),
+        ("password = 'abcdef0123456789'", "password = 'abcdef0123456789'"),
+        (KEYS[2], REDACTED),
+    ],
+)
+def test_in_a_plan_only_what_is_certainly_a_credential_goes(text: str, left: str) -> None:
+    redactor = Redactor({"A_TOKEN": LONG, "DB_PASSWORD": "postgres"})
+    assert redactor.plan_value({"x": [text]}) == {"x": [left]}
+
+
+def test_further_credentials_are_replaced_by_their_names() -> None:
+    assert Redactor({}, {LONG: "Authorization"}).text(LONG) == "[redacted: Authorization]"
+
+
+def test_the_texts_of_an_event_are_looked_at_and_its_kinds_stay() -> None:
+    result = SessionResult(SessionOutcome.COMPLETED, text=LONG, error=None, cost_usd=0.5)
+    ended = SessionEnded(1, Instruction.CODING, result)
+    shown = Redactor({"A_TOKEN": LONG}).record(ended)
+    expected = SessionResult(SessionOutcome.COMPLETED, text="[redacted: A_TOKEN]", cost_usd=0.5)
+    assert shown == SessionEnded(1, Instruction.CODING, expected)
+    assert shown.result.outcome is SessionOutcome.COMPLETED
