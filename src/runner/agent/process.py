@@ -20,6 +20,7 @@ import anyio
 from runner.agent import guard
 from runner.agent.containment.ci import ci_variables
 from runner.errors import PrerequisiteError
+from runner.programs import find_program
 
 _PREFIX = "runner-agent-"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -28,18 +29,21 @@ _KILL_SECONDS = 1.0
 _GUARD = Path(guard.__file__).resolve()
 
 
-def bundled_agent() -> Path:
+def bundled_agent(project: Path | None = None) -> Path:
     """Return the agent binary: the SDK wheel's own, else `claude` on PATH.
 
+    Args:
+        project: what agents work on, the current folder where None.
+
     Raises:
-        PrerequisiteError: there is none.
+        PrerequisiteError: there is none, or only where the project's agents can write.
     """
     # Found without importing the SDK, which costs a second of CPU.
     for entry in sys.path:
-        candidate = Path(entry or ".", "claude_agent_sdk", "_bundled", "claude")
-        if candidate.is_file():
+        candidate = Path(entry, "claude_agent_sdk", "_bundled", "claude")
+        if candidate.is_absolute() and candidate.is_file():
             return candidate.resolve()
-    found = shutil.which("claude")
+    found = find_program("claude", project or Path.cwd())
     if found is None:
         raise PrerequisiteError(
             "The Claude Code binary was not found.",
@@ -47,7 +51,7 @@ def bundled_agent() -> Path:
             "`pip install --force-reinstall claude-agent-sdk`; in a published image, "
             "`runner-fetch-agent`.",
         )
-    return Path(found).resolve()
+    return found
 
 
 def sweep_launchers() -> None:

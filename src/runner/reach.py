@@ -1,0 +1,121 @@
+"""What agents can write: runner itself must neither execute nor import anything of it.
+
+A path is followed entry by entry, because whoever can replace one link on the way decides what the
+whole path leads to.
+"""
+
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+_SCRATCH = "runner-scratch-"
+_STATE = ".runner"
+_MOST_LINKS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The folders that agents can write.
+
+    Attributes:
+        folders: absolute, links resolved.
+        read_only: folders in them that the sandbox mounts read-only.
+    """
+
+    folders: tuple[Path, ...]
+    read_only: tuple[Path, ...] = ()
+
+    def problem(self, path: str | Path) -> str | None:
+        """Return why agents can decide what `path` leads to, None when they can't.
+
+        Args:
+            path: absolute; it need not exist.
+        """
+        for step in steps(path):
+            if self._holds(step):
+                return _writable(step, path)
+        return None
+
+    def problem_of_program(self, path: str | Path) -> str | None:
+        """Return why a program that the PATH names may be an agent's, None when it can't be.
+
+        Beside `problem` this looks at what agents of other projects could write, and at folders
+        for temporary files. No program that runner needs has its place there.
+        """
+        real = Path(path)
+        for step in steps(path):
+            real = Path(step)
+            if self._holds(step) or real.name == ".git" or (real.parent / _STATE).is_dir():
+                return _writable(step, path)
+        if _is_shared(Path(path).parent) or _is_shared(real.parent):
+            return f"{path} is in a folder that everybody can write"
+        return None
+
+    def _holds(self, step: str) -> bool:
+        path = Path(step)
+        if any(part.startswith(_SCRATCH) for part in path.parts):
+            return True
+        if not any(path.is_relative_to(folder) for folder in self.folders):
+            return False
+        # What holds a mount point, and is one itself, can't be renamed either.
+        return not any(path.is_relative_to(f) or f.is_relative_to(path) for f in self.read_only)
+
+
+def reach_of(project: Path, read_only: tuple[Path, ...] = ()) -> Reach:
+    """Return what agents can write in a run on `project`: the project and runner's own caches."""
+    folders = dict.fromkeys((project.resolve(), user_cache_path("runner").resolve()))
+    return Reach(tuple(folders), read_only)
+
+
+def steps(path: str | Path) -> Iterator[str]:
+    """Yield each path whose entry in its folder decides what `path` leads to, in order.
+
+    The last one is the real path. Links are followed; a loop of links ends the walk.
+
+    Args:
+        path: absolute.
+    """
+    rest = deque(str(path).split(os.sep))
+    at, links = os.sep, 0
+    while rest:
+        name = rest.popleft()
+        if name in ("", os.curdir):
+            continue
+        if name == os.pardir:
+            at = os.path.dirname(at)
+            continue
+        step = os.path.join(at, name)
+        yield step
+        target = _target(step)
+        if target is None or links == _MOST_LINKS:
+            at = step
+            continue
+        links += 1
+        rest.extendleft(reversed(target.split(os.sep)))
+        if target.startswith(os.sep):
+            at = os.sep
+
+
+def _target(step: str) -> str | None:
+    try:
+        return os.readlink(step)
+    except OSError:
+        return None
+
+
+def _is_shared(folder: Path) -> bool:
+    try:
+        mode = folder.stat().st_mode
+    except OSError:
+        return False
+    return bool(mode & stat.S_ISVTX and mode & stat.S_IWOTH)
+
+
+def _writable(step: str, path: str | Path) -> str:
+    through = "" if step == str(path) else f", by way of {step}"
+    return f"agents can write {path}{through}"
