@@ -54,6 +54,7 @@ class Surroundings:
         project: absolute, links resolved; so is home.
         needed: programs and folders that must stay visible wherever they lie.
         nests: whether the agent's own sandbox is to start inside.
+        read_only: folders in the project that agents must not write.
         environ: the agent's environment before containment.
     """
 
@@ -65,6 +66,7 @@ class Surroundings:
     needed: tuple[Path, ...]
     environ: Mapping[str, str]
     nests: bool = False
+    read_only: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,12 @@ def _writable_project(around: Surroundings) -> Iterator[str]:
         for path in (claude / "settings.json", claude / "settings.local.json"):
             if path.is_file() and not path.is_symlink():
                 yield from _bind("--ro-bind", path)
+    for folder in around.read_only:
+        # What is a mount point can't be renamed, with the folder in it, out of the way.
+        above = [path for path in reversed(folder.parents) if project in path.parents]
+        for path in above:
+            yield from _bind("--bind", path)
+        yield from _bind("--ro-bind", folder)
 
 
 def _overlaid_project(overlay: Overlay) -> Iterator[str]:
