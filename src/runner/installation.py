@@ -117,15 +117,21 @@ def _refusal(problem: str, project: Path, *, boxed: bool) -> PrerequisiteError:
 
 def _parts() -> Iterator[str | Path]:
     """Yield the paths of what this process is made of, as they are spelled."""
-    yield from (p for p in (sys.executable, sys.prefix, sys.base_prefix, os.__file__) if p)
+    yield from (p for p in (sys.executable, sys.prefix, sys.base_prefix) if p)
     yield from runner.__path__
     for words in _DATA:
         yield data_path(*words)
-    for module in tuple(sys.modules.values()):
-        yield from _files_of(module)
-    for name in _PACKAGES:
-        yield from _origins(_spec_of(name))
+    # A folder that no agent can write keeps what it holds, but for where a link in it leads.
+    files = sorted(_module_files())
+    yield from {os.path.dirname(path): path for path in files}.values()
+    yield from (path for path in files if os.path.islink(path))
     yield from _mapped()
+
+
+def _module_files() -> set[str]:
+    """Return the files of all modules so far, and of packages that are imported when needed."""
+    files = {path for module in tuple(sys.modules.values()) for path in _files_of(module)}
+    return files.union(*(_origins(_spec_of(name)) for name in _PACKAGES))
 
 
 def _files_of(module: ModuleType | None) -> Iterator[str]:
@@ -180,17 +186,25 @@ def _refuse_shared_files(project: Path, reach: Reach) -> None:
 
 
 def _linked_files(reach: Reach) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the files of this installation with several names that this user may write."""
+    """Yield the files of this installation with several names that this user may write.
+
+    An installer links all files of a package or none.
+    """
     user = os.geteuid()
-    folders = [Path(entry) for entry in sys.path if reach.problem(entry) is None]
-    for folder in (*folders, Path(sys.executable).parent):
-        for root, names, files in os.walk(folder):
-            names[:] = [name for name in names if name != "__pycache__"]
-            for name in files:
-                with suppress(OSError):
-                    found = os.lstat(os.path.join(root, name))
-                    if found.st_nlink > 1 and user in (0, found.st_uid):
-                        yield Path(root, name), found
+    some = (path for path in (sys.executable, *_module_files()) if path)
+    folders = {os.path.dirname(p) for p in some if _is_linked(p, user)}
+    for folder in sorted(f for f in folders if reach.problem(f) is None):
+        for entry in os.scandir(folder):
+            if _is_linked(entry.path, user):
+                yield Path(entry.path), os.lstat(entry.path)
+
+
+def _is_linked(path: str, user: int) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and user in (0, found.st_uid)
 
 
 def _entries(folder: Path, inodes: set[int]) -> Iterator[Path]:

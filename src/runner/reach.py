@@ -57,13 +57,13 @@ class Reach:
         return None
 
     def _holds(self, step: str) -> bool:
-        path = Path(step)
-        if any(part.startswith(_SCRATCH) for part in path.parts):
+        if f"{os.sep}{_SCRATCH}" in step:
             return True
-        if not any(path.is_relative_to(folder) for folder in self.folders):
+        if not any(_is_in(step, str(folder)) for folder in self.folders):
             return False
         # What holds a mount point, and is one itself, can't be renamed either.
-        return not any(path.is_relative_to(f) or f.is_relative_to(path) for f in self.read_only)
+        shielded = map(str, self.read_only)
+        return not any(_is_in(step, f) or _is_in(f, step) for f in shielded)
 
 
 def reach_of(project: Path, read_only: tuple[Path, ...] = ()) -> Reach:
@@ -106,6 +106,10 @@ def _target(step: str) -> str | None:
         return os.readlink(step)
     except OSError:
         return None
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _is_shared(folder: Path) -> bool:

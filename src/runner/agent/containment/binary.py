@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from runner.programs import find_program
+from runner.programs import find_program, outside_environment
+from runner.reach import reach_of
 
 MINIMUM = (0, 5, 0)
 """Older ones lack `--cap-drop ALL` for root, or mount what they should not."""
@@ -31,6 +32,7 @@ class Bubblewrap:
         try:
             said = subprocess.run(
                 [str(self.path), "--version"],
+                env=outside_environment(reach_of(Path.cwd())),
                 capture_output=True,
                 text=True,
                 timeout=_SECONDS,
