@@ -12,8 +12,8 @@ from runner.programs import (
     find_program,
     outside_environment,
     own_command,
-    program_of_command,
     require_program,
+    users_command,
     users_environment,
 )
 from runner.reach import Reach, reach_of
@@ -117,7 +117,7 @@ def test_a_program_that_comes_later_is_not_taken_up(tmp_path: Path, project: Pat
 
 def test_a_program_that_only_agents_have_is_refused_with_the_way_out(project: Path) -> None:
     program(project / "git")
-    with pytest.raises(PrerequisiteError, match="agents can write .*outside of the project"):
+    with pytest.raises(PrerequisiteError, match=r"agents can write .*outside of the project"):
         find_program("git", project, str(project))
 
 
@@ -173,7 +173,7 @@ class TestCommandsOfPeople:
     def test_a_program_in_the_project_is_refused(self, project: Path) -> None:
         script = program(project / "notify.sh")
         with pytest.raises(PrerequisiteError, match="not started, because agents can write"):
-            program_of_command([str(script)], project)
+            users_command([str(script)], project)
 
     @pytest.mark.parametrize("form", ["{}", "--file={}"])
     def test_a_script_in_the_project_is_refused_as_an_argument(
@@ -181,21 +181,42 @@ class TestCommandsOfPeople:
     ) -> None:
         script = program(project / "notify.sh")
         with pytest.raises(PrerequisiteError, match="agents can write"):
-            program_of_command(["sh", form.format(script)], project)
+            users_command(["sh", form.format(script)], project)
 
-    def test_a_relative_script_is_refused(
-        self, project: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("words", [["sh", "notify.sh"], ["./notify.sh"], ["sh", "./notify.sh"]])
+    def test_a_relative_script_in_the_project_is_refused(
+        self, project: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         program(project / "notify.sh")
         monkeypatch.chdir(project)
         with pytest.raises(PrerequisiteError, match="agents can write"):
-            program_of_command(["sh", "notify.sh"], project)
-        with pytest.raises(PrerequisiteError, match="whole path"):
-            program_of_command(["./notify.sh"], project)
+            users_command(words, project)
+
+    def test_a_link_to_a_script_in_the_project_is_refused(
+        self, project: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "notify.sh").symlink_to(program(project / "notify.sh"))
+        with pytest.raises(PrerequisiteError, match="agents can write"):
+            users_command([str(tmp_path / "notify.sh")], project)
 
     def test_a_program_of_the_users_is_started(self, tmp_path: Path, project: Path) -> None:
         script = program(tmp_path / "bin" / "notify.sh")
-        assert program_of_command([str(script), "--quiet"], project) == script
+        ready = users_command([str(script), "--quiet"], project)
+        assert (ready.program, ready.words) == (script, (str(script), "--quiet"))
+
+    def test_a_script_of_the_state_folder_is_started_from_elsewhere(
+        self, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        script = program(project / ".runner" / "n.sh")
+        monkeypatch.chdir(project)
+        ready = users_command(["sh", ".runner/n.sh", "n.sh"], project)
+        assert (ready.words[1:], ready.folder) == ((str(script), "n.sh"), Path("/"))
+
+    def test_it_starts_where_runner_was_started_outside_of_the_project(
+        self, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert users_command(["sh", "-c", "x"], project).folder == tmp_path
 
 
 class TestOwnCommand:

@@ -99,6 +99,11 @@ class TestReadOnlyFolders:
         reach = Reach((project,), (project / "tools" / "venv",))
         assert reach.problem(project / "tools" / "other") is not None
 
+    def test_the_folders_that_hold_it_are_in_reach(self, project: Path) -> None:
+        reach = Reach((project,), (project / "tools" / "venv",))
+        assert reach.problem(project) is not None
+        assert reach.problem(project / "tools") is not None
+
     def test_a_link_that_leads_to_it_is_in_reach(self, project: Path) -> None:
         (project / "venv").mkdir()
         (project / "link").symlink_to("venv")
@@ -108,14 +113,18 @@ class TestReadOnlyFolders:
 
 class TestPrograms:
     def test_a_program_of_another_project_is_in_reach(self, tmp_path: Path, reach: Reach) -> None:
-        (tmp_path / "other" / ".runner").mkdir(parents=True)
+        (tmp_path / "other" / ".runner" / "autonomy").mkdir(parents=True)
         assert reach.problem(tmp_path / "other" / "bin" / "git") is None
         assert reach.problem_of_program(tmp_path / "other" / "bin" / "git") is not None
 
-    def test_a_file_named_like_the_state_folder_means_nothing(
-        self, tmp_path: Path, reach: Reach
+    @pytest.mark.parametrize("kind", ["file", "environment"])
+    def test_another_thing_named_like_the_state_folder_means_nothing(
+        self, tmp_path: Path, reach: Reach, kind: str
     ) -> None:
-        (tmp_path / ".runner").touch()  # GitHub's own runner has such a file
+        if kind == "file":
+            (tmp_path / ".runner").touch()  # of GitHub's own runner
+        else:
+            (tmp_path / ".runner" / "bin").mkdir(parents=True)  # docs/how-to/install.md
         assert reach.problem_of_program(tmp_path / "bin" / "git") is None
 
     def test_a_program_in_a_repository_folder_is_in_reach(

@@ -7,11 +7,13 @@ life of the process, and started by its real path.
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from runner.errors import PrerequisiteError
-from runner.reach import Reach, reach_of
+from runner.reach import STATE_FOLDER, Reach, reach_of
 
 _KEPT = frozenset({
     "HOME", "LANG", "LANGUAGE", "LOCALE_ARCHIVE", "LOGNAME", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME",
@@ -81,37 +83,59 @@ def _looked_up(name: str, path: str | None, reach: Reach) -> tuple[Path | None, 
     return None, refused
 
 
-def program_of_command(command: Sequence[str], project: Path) -> Path:
-    """Return the real path of the program of a command that a person wrote down.
+@dataclass(frozen=True, slots=True)
+class UsersCommand:
+    """A command that a person wrote down, ready to be started.
+
+    Attributes:
+        words: those of the person, with relative paths made absolute.
+        program: the real path of the first.
+        folder: where it starts.
+        environ: what it inherits.
+    """
+
+    words: tuple[str, ...]
+    program: Path
+    folder: Path
+    environ: Mapping[str, str]
+
+
+def users_command(words: Sequence[str], project: Path) -> UsersCommand:
+    """Return how to start a command that a person wrote down, outside of the sandbox.
 
     An argument that names a file which agents can write counts as much as the program: an
-    interpreter runs it.
+    interpreter runs it. It starts in the current folder, but not in one that agents can write, for
+    interpreters look there for modules.
 
     Raises:
-        PrerequisiteError: there is none; or it, or a file among the arguments, is an agent's.
+        PrerequisiteError: there is no such program; or it, or a file among the arguments, is an
+            agent's.
     """
-    name, reach = command[0], reach_of(project)
+    reach = reach_of(project, (project.resolve() / STATE_FOLDER,))
+    here = Path.cwd()
+    absolute = tuple(str(here / w) if os.sep in w and (here / w).exists() else w for w in words)
+    name = absolute[0]
     program = Path(name) if os.sep in name else find_program(name, project)
     if program is None or not (program.is_file() and os.access(program, os.X_OK)):
         raise PrerequisiteError("there is no such program.")
-    if not program.is_absolute():
-        raise PrerequisiteError(f"{name} depends on the current folder: write its whole path.")
-    problems = (reach.problem_of_program(program), *_problems_of_arguments(command[1:], reach))
-    problem = next((found for found in problems if found is not None), None)
-    if problem is not None:
-        raise PrerequisiteError(
-            f"it is not started, because {problem}.", hint="Move it out of the project."
-        )
-    return program.resolve()
+    for path in (program, *_files_among(absolute[1:])):
+        problem = reach.problem(path)
+        if problem is not None:
+            raise PrerequisiteError(
+                f"it is not started, because {problem}.",
+                hint=f"Move the file to {STATE_FOLDER}/ or out of the project.",
+            )
+    folder = here if reach.problem(here) is None else Path(os.sep)
+    return UsersCommand(absolute, program.resolve(), folder, users_environment(reach))
 
 
-def _problems_of_arguments(words: Sequence[str], reach: Reach) -> Iterator[str | None]:
+def _files_among(words: Sequence[str]) -> Iterator[Path]:
     for word in words:
         for part in {word, word.rpartition("=")[2]}:
-            if part and Path(part).is_file():
-                yield reach.problem(Path.cwd() / part)
-            elif part.startswith(os.sep):
-                yield reach.problem(part)
+            with suppress(OSError, ValueError):
+                path = Path.cwd() / part
+                if part and path.is_file():
+                    yield path
 
 
 def outside_environment(reach: Reach, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

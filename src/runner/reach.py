@@ -14,7 +14,10 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 _SCRATCH = "runner-scratch-"
-_STATE = ".runner"
+STATE_FOLDER = ".runner"
+"""The folder of a project that its agents can't write."""
+
+_STATE_FILES = ("status.json", "autonomy")
 _MOST_LINKS = 40
 
 
@@ -31,13 +34,14 @@ class Reach:
     read_only: tuple[Path, ...] = ()
 
     def problem(self, path: str | Path) -> str | None:
-        """Return why agents can decide what `path` leads to, None when they can't.
+        """Return why agents can decide what is at `path`, None when they can't.
 
         Args:
             path: absolute; it need not exist.
         """
-        for step in steps(path):
-            if self._holds(step):
+        way = list(steps(path))
+        for step in way:
+            if self._holds(step, is_end=step is way[-1]):
                 return _writable(step, path)
         return None
 
@@ -47,23 +51,27 @@ class Reach:
         Beside `problem` this looks at what agents of other projects could write, and at folders
         for temporary files. No program that runner needs has its place there.
         """
-        real = Path(path)
+        problem, real = self.problem(path), Path(path)
+        if problem is not None:
+            return problem
         for step in steps(path):
             real = Path(step)
-            if self._holds(step) or real.name == ".git" or (real.parent / _STATE).is_dir():
+            if real.name == ".git":
                 return _writable(step, path)
+            if any((real.parent / STATE_FOLDER / name).exists() for name in _STATE_FILES):
+                return f"agents that work on {real.parent} can write {path}"
         if _is_shared(Path(path).parent) or _is_shared(real.parent):
             return f"{path} is in a folder that everybody can write"
         return None
 
-    def _holds(self, step: str) -> bool:
+    def _holds(self, step: str, *, is_end: bool) -> bool:
         if f"{os.sep}{_SCRATCH}" in step:
             return True
         if not any(_is_in(step, str(folder)) for folder in self.folders):
             return False
-        # What holds a mount point, and is one itself, can't be renamed either.
+        # What is above a read-only folder is a mount point, too: it can't be renamed.
         shielded = map(str, self.read_only)
-        return not any(_is_in(step, f) or _is_in(f, step) for f in shielded)
+        return not any(_is_in(step, f) or (not is_end and _is_in(f, step)) for f in shielded)
 
 
 def reach_of(project: Path, read_only: tuple[Path, ...] = ()) -> Reach:

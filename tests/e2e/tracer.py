@@ -38,14 +38,14 @@ def main(notes: str, command: list[str]) -> int:
         os.close(write)
         os.read(read, 1)  # until the tracer is there
         os.close(read)
-        os.execvp(command[0], command)
+        os.execvp(command[0], command)  # noqa: S606
     if not _ptrace(_SEIZE, first, _OPTIONS):
         os.kill(first, signal.SIGKILL)
         return NOT_PERMITTED
     os.write(write, b".")
     os.close(read)
     os.close(write)
-    with open(notes, "w", encoding="utf-8", buffering=1) as file:
+    with Path(notes).open("w", encoding="utf-8", buffering=1) as file:
         return _follow(first, file)
 
 
@@ -78,10 +78,10 @@ def _program(pid: int) -> dict[str, Any]:
     folder = Path("/proc", str(pid))
     return {
         "pid": pid,
-        "exe": os.readlink(folder / "exe"),
+        "exe": str((folder / "exe").readlink()),
         "argv": _strings(folder / "cmdline"),
         "environ": dict(s.split("=", 1) for s in _strings(folder / "environ") if "=" in s),
-        "outside": os.readlink(folder / "ns/mnt") == os.readlink("/proc/self/ns/mnt"),
+        "outside": (folder / "ns/mnt").readlink() == Path("/proc/self/ns/mnt").readlink(),
     }
 
 

@@ -27,8 +27,7 @@ from runner import __version__
 from runner.cli.inert import inert
 from runner.cli.redact import Redactor
 from runner.errors import PrerequisiteError
-from runner.programs import program_of_command, users_environment
-from runner.reach import reach_of
+from runner.programs import UsersCommand, users_command
 from runner.wording import reason
 
 SECONDS = 10.0
@@ -88,7 +87,7 @@ class Target(Protocol):
 class CommandTarget:
     """Runs the user's command with the payload on its standard input, in a session of its own.
 
-    It starts in a folder outside of the project, and nothing in it may be the agents' to write.
+    Nothing of it may be the agents' to write.
 
     Args:
         command: the program and its arguments.
@@ -105,7 +104,7 @@ class CommandTarget:
 
     def check(self) -> None:
         """Look whether there is such a program, and whether it may be started."""
-        self._program()
+        self._ready()
 
     def send(self, event: str, body: bytes) -> None:
         """Run the command. What it leaves running when it ends well goes on."""
@@ -137,27 +136,27 @@ class CommandTarget:
                 _kill(process)
 
     def _start(self, event: str, payload: Any) -> "subprocess.Popen[bytes]":
-        program, reach = self._program(), reach_of(self._project)
+        ready = self._ready()
         with self._lock:
             if self._over:
                 raise NotSentError("it was given up.", final=True)
             process = subprocess.Popen(
-                self._command,
-                executable=program,
+                ready.words,
+                executable=ready.program,
                 stdin=payload,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                env={**users_environment(reach), "AUTORUNNER_EVENT": event},
-                cwd="/",
+                env={**ready.environ, "AUTORUNNER_EVENT": event},
+                cwd=ready.folder,
                 start_new_session=True,
             )
             self._running.add(process)
             return process
 
-    def _program(self) -> Path:
-        """Return the program to start. Raises NotSentError where there is none to be trusted."""
+    def _ready(self) -> UsersCommand:
+        """Return how to start it. Raises NotSentError where nothing is to be trusted."""
         try:
-            return program_of_command(self._command, self._project)
+            return users_command(self._command, self._project)
         except PrerequisiteError as error:
             raise NotSentError(str(error), final=True) from error
 
