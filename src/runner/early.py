@@ -14,6 +14,10 @@ _PROJECT_OPTIONS = ("-p", "--project-dir", "--workspace")
 _PROJECT_VARIABLES = ("AUTORUNNER_PROJECT_DIR", "AUTORUNNER_WORKSPACE")
 _LIBRARY_LISTS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH",
                   "DYLD_FRAMEWORK_PATH")  # fmt: skip
+_LEFT_OUT = (
+    "Warning: {} names a folder of the project, where agents can write. Runner and its agents go "
+    "without it.\n"
+)
 _LIBRARIES = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
 
 
@@ -104,6 +108,8 @@ def _start_again_without_libraries_of(projects: Sequence[str]) -> None:
             environ[name] = kept
             if not kept:
                 del environ[name]
+            if any(entry in value for entry in projects):
+                sys.stderr.write(_LEFT_OUT.format(name))
     if environ != dict(os.environ) and sys.executable:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)  # noqa: S606
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.e2e import tracer
 from tests.e2e.harness import Project, project
-from tests.e2e.scripts import REVIEW_PASS
+from tests.e2e.scripts import REVIEW_PASS, SYNC_TWO, VERIFY
 
 import runner
 
@@ -239,3 +239,26 @@ def test_verification_runs_in_the_systems_shell(run: Traced) -> None:
     inside = [p for p in run.programs if not p["outside"] and "--noprofile" in p["argv"]]
     assert inside
     assert not [p for p in inside if Path(p["exe"]).is_relative_to(run.project.path)]
+
+
+@pytest.mark.storm
+@pytest.mark.skipif(not os.environ.get("RUNNER_STORM"), reason="a long run: make storm")
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_sync_starts_nothing_that_agents_left(tmp_path: Path, place: int) -> None:
+    with project(tmp_path, SYNC_TWO + VERIFY) as ours:
+        prepare(ours)
+        folders = [f for f in ours.environment["PATH"].split(os.pathsep) if "project" not in f]
+        folders.insert(place, f"{ours.path}/tools/bin")
+        ours.environment["PATH"] = os.pathsep.join(folders)
+        subprocess.run(
+            [sys.executable, "attack.py"], cwd=ours.path, env=ours.environment, check=True,
+            capture_output=True,
+        )  # fmt: skip
+        Path(ours.environment["HOME"], "sprung").unlink(missing_ok=True)
+        config = Path(ours.environment["HOME"], ".gitconfig")
+        config.write_text("[user]\n\tname = t\n\temail = t@localhost\n")
+        run = traced(ours, ours.command("sync", "--commit"))
+    assert (run.done.returncode, run.sprung) == (0, ""), run.done.stderr
+    assert {label(program) for program in run.outside} == set(OUTSIDE)
+    for program in run.outside:
+        assert not Path(program["exe"]).is_relative_to(ours.path), program["argv"][:3]
