@@ -18,6 +18,7 @@ from runner.early import settle
 settle(sys.argv[1:])
 print(json.dumps({"path": sys.path, "prefix": sys.pycache_prefix, "pid": os.getpid(),
                   "libraries": os.environ.get("LD_LIBRARY_PATH"),
+                  "openssl": os.environ.get("OPENSSL_CONF"),
                   "preloaded": os.environ.get("LD_PRELOAD")}))
 """
 
@@ -99,6 +100,11 @@ def test_libraries_are_not_loaded_from_the_project(project: Path, value: str) ->
 
 def test_a_preloaded_library_of_the_project_is_left_out(project: Path) -> None:
     assert settled(project, LD_PRELOAD=f"{project}/x.so")["preloaded"] is None
+
+
+def test_a_library_that_openssl_is_told_of_is_left_out(project: Path) -> None:
+    assert settled(project, OPENSSL_CONF=f"{project}/x.cnf")["openssl"] is None
+    assert settled(project, OPENSSL_CONF="/etc/ssl/x.cnf")["openssl"] == "/etc/ssl/x.cnf"
 
 
 @pytest.mark.parametrize("start", ["current folder", "PYTHONPATH"])

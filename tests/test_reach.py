@@ -78,6 +78,22 @@ def test_a_project_named_by_a_link_is_the_same_project(tmp_path: Path, project: 
     assert reach_of(project).problem(tmp_path / "alias" / "tool") is not None
 
 
+def test_a_project_under_another_name_is_the_same_project(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a bind mount, or with other capitals on a file system that ignores them."""
+    other = tmp_path / "mounted"
+    (other / "bin").mkdir(parents=True)
+    real = os.lstat
+
+    def lstat(path: str) -> os.stat_result:
+        return real(project if str(path) == str(other) else path)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    assert reach_of(project).problem(other / "bin" / "git") is not None
+    assert reach_of(project, (project / "bin",)).problem(other / "bin" / "git") is None
+
+
 def test_the_caches_of_all_projects_are_in_reach(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ _LEFT_OUT = (
     "without it.\n"
 )
 _LIBRARIES = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
+_PLACES = ("GCONV_PATH", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES")
 
 
 def settle(arguments: Sequence[str]) -> None:
@@ -99,25 +100,23 @@ def _prefixes() -> tuple[str, ...]:
 
 def _start_again_without_libraries_of(projects: Sequence[str]) -> None:
     environ = dict(os.environ)
-    for name in (*_LIBRARY_LISTS, *_LIBRARIES):
-        value = environ.get(name)
-        if not value:
-            continue
-        kept = os.pathsep.join(_safe_libraries(name, value, projects))
-        if kept != value:
+    for name in (*_LIBRARY_LISTS, *_LIBRARIES, *_PLACES):
+        value = environ.pop(name, "")
+        kept = os.pathsep.join(_safe_libraries(name, value, projects)) if value else value
+        if name in os.environ and (kept or not value):
             environ[name] = kept
-            if not kept:
-                del environ[name]
-            if any(entry in value for entry in projects):
-                sys.stderr.write(_LEFT_OUT.format(name))
+        if kept != value and sys.stderr and any(folder in value for folder in projects):
+            sys.stderr.write(_LEFT_OUT.format(name))
+            sys.stderr.flush()
     if environ != dict(os.environ) and sys.executable:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)  # noqa: S606
 
 
 def _safe_libraries(name: str, value: str, projects: Sequence[str]) -> Iterator[str]:
-    is_list = name in _LIBRARY_LISTS
-    for entry in value.split(os.pathsep) if is_list else value.replace(" ", os.pathsep).split(":"):
+    if name in _LIBRARIES:
+        value = value.replace(" ", os.pathsep)
+    for entry in [value] if name in _PLACES else value.split(os.pathsep):
         # The name of a library without a folder is looked up in the folders of the system.
-        bare = not is_list and entry and os.sep not in entry
+        bare = name in _LIBRARIES and entry and os.sep not in entry
         if bare or not _is_unsafe(entry, projects):
             yield entry

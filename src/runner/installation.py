@@ -82,14 +82,15 @@ def keep_temporary_files_from(project: Path) -> None:
         PrerequisiteError: there is no other.
     """
     reach = reach_of(project)
-    if reach.problem(tempfile.gettempdir()) is None:
-        return
+    with suppress(OSError):  # there is no folder at all: whoever needs one says so
+        if reach.problem(tempfile.gettempdir()) is None:
+            return
     for place in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
         if os.access(place, os.W_OK | os.X_OK) and reach.problem(Path(place).resolve()) is None:
             tempfile.tempdir = place
             return
     raise PrerequisiteError(
-        f"The folder for temporary files, {tempfile.gettempdir()}, is in the project.",
+        "No folder for temporary files can be written outside the project.",
         hint="Set TMPDIR to a folder outside the project that you may write.",
     )
 

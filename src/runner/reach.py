@@ -7,7 +7,7 @@ whole path leads to.
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,9 +39,14 @@ class Reach:
         Args:
             path: absolute; it need not exist.
         """
-        way = list(steps(path))
+        way, aliases = list(steps(path)), {}
+        known = {_identity(str(folder)): str(folder) for folder in self.folders}
         for step in way:
-            if self._holds(step, is_end=step is way[-1]):
+            folder = known.get(_identity(step) or (0, 0))
+            if folder is not None:
+                # Under another name, too: a bind mount, or capitals where those mean nothing.
+                aliases[step] = folder
+            if self._holds(_renamed(step, aliases), is_end=step is way[-1]):
                 return _writable(step, path)
         return None
 
@@ -107,6 +112,21 @@ def steps(path: str | Path) -> Iterator[str]:
         rest.extendleft(reversed(target.split(os.sep)))
         if target.startswith(os.sep):
             at = os.sep
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _renamed(step: str, aliases: Mapping[str, str]) -> str:
+    for alias, folder in aliases.items():
+        if _is_in(step, alias):
+            return folder + step[len(alias) :]
+    return step
 
 
 def _target(step: str) -> str | None:

@@ -21,10 +21,12 @@ from runner.agent import guard
 from runner.agent.containment.ci import ci_variables
 from runner.errors import PrerequisiteError
 from runner.programs import find_program
+from runner.reach import reach_of
 
 _PREFIX = "runner-agent-"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _POLL_SECONDS = 0.01
+_MOST_SHEBANG = 256  # bytes
 _KILL_SECONDS = 1.0
 _GUARD = Path(guard.__file__).resolve()
 
@@ -51,7 +53,34 @@ def bundled_agent(project: Path | None = None) -> Path:
             "`pip install --force-reinstall claude-agent-sdk`; in a published image, "
             "`runner-fetch-agent`.",
         )
+    _require_own_interpreter(found, project or Path.cwd())
     return found
+
+
+def _require_own_interpreter(script: Path, project: Path) -> None:
+    """Refuse a script whose interpreter agents could put in front of the real one on the PATH.
+
+    Inside the sandbox the PATH is the caller's: the next session would be a program of theirs.
+    """
+    with script.open("rb") as file:
+        first = file.readline(_MOST_SHEBANG).decode(errors="replace")
+    if not first.startswith("#!") or "/env" not in first:
+        return
+    name = first.split()[-1]
+    found = find_program(name, project)
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if reach_of(project).problem(Path.cwd() / folder) is not None:
+            break
+        if found is not None and Path(folder, name).resolve() == found:
+            return
+    else:
+        return
+    raise PrerequisiteError(
+        f"{script} is a script for {name}, and agents can write a {name} of their own into {folder}, "
+        "which is on the PATH.",
+        hint="Install the native program of Claude Code, or leave that folder "
+        "out of the PATH.",
+    )
 
 
 def sweep_launchers() -> None:
