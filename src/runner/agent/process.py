@@ -78,8 +78,7 @@ def _require_own_interpreter(script: Path, project: Path) -> None:
     raise PrerequisiteError(
         f"{script} is a script for {name}, and agents can write a {name} of their own into {folder}, "
         "which is on the PATH.",
-        hint="Install the native program of Claude Code, or leave that folder "
-        "out of the PATH.",
+        hint="Install the native program of Claude Code, or leave that folder out of the PATH.",
     )
 
 

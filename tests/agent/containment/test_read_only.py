@@ -1,5 +1,6 @@
 """An installation of runner in the project: agents can't change it from inside the real box."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,3 +94,30 @@ def test_only_bubblewrap_makes_folders_read_only() -> None:
     assert is_boxed(wanted=True, platform="linux")
     assert not is_boxed(wanted=True, platform="darwin")
     assert not is_boxed(wanted=False, platform="linux")
+
+
+@contains
+@pytest.mark.parametrize(
+    "attack", ["", "mv /run/runner-programs /run/x", "touch /run/runner-programs/bwrap"]
+)
+def test_the_programs_of_the_agents_own_sandbox_can_not_be_replaced(
+    project: Path, tmp_path: Path, attack: str
+) -> None:
+    for folder in (tmp_path / "system", project / "bin"):
+        folder.mkdir(exist_ok=True)
+        for name in ("socat", "bwrap"):
+            (folder / name).write_text("#!/bin/sh\n")
+            (folder / name).chmod(0o755)
+    path = f"{project}/bin:{tmp_path}/system:/usr/bin:/bin"
+    request = Request(project, AGENT, {**os.environ, "PATH": path}, network=False)
+    with contained(request) as box:
+        said = run(
+            box,
+            Instruction.CODING,
+            f"{attack} 2>/dev/null; command -v bwrap; command -v socat; readlink $(command -v socat)",
+        )
+    assert said.split() == [
+        "/run/runner-programs/bwrap",
+        "/run/runner-programs/socat",
+        str(tmp_path / "system" / "socat"),
+    ]

@@ -20,6 +20,7 @@ from runner.agent.containment.secrets import (
     secret_paths,
     without_credentials,
 )
+from runner.programs import find_program
 
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
@@ -42,6 +43,8 @@ _NEEDED_OF_RUN = (
     "systemd/resolve", "resolvconf", "NetworkManager/resolv.conf", "connman/resolv.conf",
     "current-system", "booted-system", "opengl-driver",
 )  # fmt: skip
+# A mount point in a mount point: no agent can put another folder in its place.
+_PROGRAMS = "/run/runner-programs"
 _PATH_LISTS = ("PATH", "PYTHONPATH")
 _PATHS = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE")
 
@@ -238,8 +241,8 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
         "TMPDIR": "/tmp",  # noqa: S108 - private to the run
     }
     if around.nests:
-        folders = (around.environ.get("PATH", os.defpath), str(around.bubblewrap.path.parent))
-        variables["PATH"] = os.pathsep.join(folders)
+        variables["PATH"] = f"{_PROGRAMS}{os.pathsep}{around.environ.get('PATH', os.defpath)}"
+        yield from ("--ro-bind", str(_nested_programs(around)), _PROGRAMS)
         around.scratch.ignore.write_text(_ignored_by_git(around), encoding="utf-8")
         yield from _bind("--ro-bind", around.scratch.ignore)
     if "RUNNER_TEMP" in around.environ:
@@ -252,6 +255,21 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
     if covered is not None:  # not before: what is mounted below it needs places made in it
         yield from ("--remount-ro", str(covered))
     yield from ("--chdir", str(around.project), "--")
+
+
+def _nested_programs(around: Surroundings) -> Path:
+    """Return a folder with what the agent's own sandbox starts, which it looks up on the PATH.
+
+    An agent may write to folders on the PATH: with a program of its own there it would have its
+    commands run without that sandbox.
+    """
+    folder = around.scratch.root / "programs"
+    folder.mkdir(exist_ok=True)
+    socat = find_program("socat", around.project, around.environ.get("PATH", os.defpath))
+    for name, program in (("bwrap", around.bubblewrap.path), ("socat", socat)):
+        if program is not None and not (folder / name).is_symlink():
+            (folder / name).symlink_to(program)
+    return folder
 
 
 def _git_settings(around: Surroundings) -> dict[str, str]:
