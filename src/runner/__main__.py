@@ -9,6 +9,8 @@ import gc
 import os
 import sys
 
+from runner.early import settle
+
 _FAILURE = 1
 _WRONG_USAGE = 2
 _INTERRUPTED = 130
@@ -23,6 +25,7 @@ def main() -> int:
     What could not be written to stdout is a failure: who reads it must not take it for complete.
     """
     try:
+        settle(sys.argv[1:])
         _open_closed_streams()
         code = _answer(sys.argv[1:])
         sys.stdout.flush()

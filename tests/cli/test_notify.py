@@ -21,6 +21,8 @@ from runner.config.runner_file import NOTIFY_EVENTS, Notify
 from runner.deliverables.model import Counts
 from runner.loop.events import ExitReason, RunEnded, RunEvent, RunResult, Waiting
 
+PROJECT = Path("/nowhere/project")
+
 
 class Hook(HTTPServer):
     """A web server that notes what it gets; it answers with `statuses`, the last one again."""
@@ -76,7 +78,9 @@ def ended(reason: ExitReason = ExitReason.ALL_PASSED) -> RunEnded:
 def tell(wishes: Notify, *events: RunEvent) -> list[str]:
     """Send events through a notifier; return its warnings."""
     warnings: list[str] = []
-    with Notifier(wishes, lambda _: None, warnings.append, sleep=lambda _: None) as notifier:
+    with Notifier(
+        wishes, lambda _: None, warnings.append, sleep=lambda _: None, project=PROJECT
+    ) as notifier:
         for event in events:
             notifier(event)
     return warnings
@@ -277,7 +281,9 @@ def test_a_signal_ends_the_wait_for_a_hook() -> None:
         signal.raise_signal(signal.SIGINT)
 
     wishes = Notify(webhook=babbler.url)
-    with Notifier(wishes, lambda _: None, warnings.append, look_away=interrupt) as notifier:
+    with Notifier(
+        wishes, lambda _: None, warnings.append, look_away=interrupt, project=PROJECT
+    ) as notifier:
         notifier(ended())
     assert ["a signal came before it was done" in warning for warning in warnings] == [True]
 
@@ -306,7 +312,9 @@ def test_a_command_that_fails_is_a_warning(command: tuple[str, ...]) -> None:
 def test_a_command_that_is_not_there_is_tried_once(tmp_path: Path) -> None:
     paused: list[float] = []
     wishes = Notify(command=(str(tmp_path / "none"),))
-    with Notifier(wishes, lambda _: None, lambda _: None, sleep=paused.append) as notifier:
+    with Notifier(
+        wishes, lambda _: None, lambda _: None, sleep=paused.append, project=PROJECT
+    ) as notifier:
         notifier(ended())
     assert paused == []
 
@@ -381,7 +389,7 @@ def test_the_address_can_come_from_the_environment(
 
 def test_every_event_reaches_the_presenter() -> None:
     seen: list[RunEvent] = []
-    with Notifier(Notify(), seen.append, lambda _: None) as notifier:
+    with Notifier(Notify(), seen.append, lambda _: None, project=PROJECT) as notifier:
         notifier(ended())
     assert len(seen) == 1
 
@@ -398,14 +406,16 @@ def test_every_event_reaches_the_presenter() -> None:
     ],
 )
 def test_what_could_never_arrive_is_seen_before(wishes: Notify, said: str) -> None:
-    ((_, problem),) = unready(wishes)
+    ((_, problem),) = unready(wishes, PROJECT)
     assert said in problem
     assert "SECRET" not in problem
 
 
 def test_looking_ahead_sends_nothing(hook: Hook, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert list(unready(Notify(command=("sh", "-c", f"cat > {out}"), webhook=hook.url))) == []
+    assert (
+        list(unready(Notify(command=("sh", "-c", f"cat > {out}"), webhook=hook.url), PROJECT)) == []
+    )
     assert (hook.got, out.exists()) == ([], False)
 
 

@@ -11,6 +11,7 @@ from runner.__main__ import main
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the program believe that it is there; nothing after that asks the system."""
     monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(sys, "path", [*sys.path])  # the program drops entries
 
 
 def _answer(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

@@ -30,14 +30,19 @@ def _work(client: McpClient, step: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_supervisor_finishes_three_phases_in_three_rounds(tmp_path: Path) -> None:
+    sprung = tmp_path / "sprung"
     with project(tmp_path, REVIEW_PASS) as ours:
         write_status(ours.path, PHASES)
+        for name in ("typer", "click", "anyio", "mcp", "jinja2", "sitecustomize"):
+            # Neither the server nor a review of its own imports what an agent may have left.
+            (ours.path / f"{name}.py").write_text(f"open({str(sprung)!r}, 'w')")
         agent = agent_environment(tmp_path / "home", ours.model.base_url)
         over = agent | {"AUTORUNNER_POSTURE": "unattended", "XDG_STATE_HOME": str(tmp_path / "x")}
         with serving(ours.path, **over) as client:
             client.clock = RealClock()
             task = partial(client.envelope, "task")
             assert supervisor.supervise(task, partial(_work, client)) == ("spec_complete", 3)
+    assert not sprung.exists()
 
 
 SLOW = """

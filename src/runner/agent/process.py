@@ -18,25 +18,31 @@ import anyio
 
 from runner.agent import guard
 from runner.errors import PrerequisiteError
+from runner.programs import find_program
+from runner.reach import reach_of
 
 _PREFIX = "runner-agent-"
 _POLL_SECONDS = 0.01
+_MOST_SHEBANG = 256  # bytes
 _KILL_SECONDS = 1.0
 _GUARD = Path(guard.__file__).resolve()
 
 
-def bundled_agent() -> Path:
+def bundled_agent(project: Path | None = None) -> Path:
     """Return the agent binary: the SDK wheel's own, else `claude` on PATH.
 
+    Args:
+        project: what agents work on, the current folder where None.
+
     Raises:
-        PrerequisiteError: there is none.
+        PrerequisiteError: there is none, or only where the project's agents can write.
     """
     # Found without importing the SDK, which costs a second of CPU.
     for entry in sys.path:
-        candidate = Path(entry or ".", "claude_agent_sdk", "_bundled", "claude")
-        if candidate.is_file():
+        candidate = Path(entry, "claude_agent_sdk", "_bundled", "claude")
+        if candidate.is_absolute() and candidate.is_file():
             return candidate.resolve()
-    found = shutil.which("claude")
+    found = find_program("claude", project or Path.cwd())
     if found is None:
         raise PrerequisiteError(
             "The Claude Code binary was not found.",
@@ -44,7 +50,33 @@ def bundled_agent() -> Path:
             "`pip install --force-reinstall claude-agent-sdk`; in a published image, "
             "`runner-fetch-agent`.",
         )
-    return Path(found).resolve()
+    _require_own_interpreter(found, project or Path.cwd())
+    return found
+
+
+def _require_own_interpreter(script: Path, project: Path) -> None:
+    """Refuse a script whose interpreter agents could put in front of the real one on the PATH.
+
+    Inside the sandbox the PATH is the caller's: the next session would be a program of theirs.
+    """
+    with script.open("rb") as file:
+        first = file.readline(_MOST_SHEBANG).decode(errors="replace")
+    if not first.startswith("#!") or "/env" not in first:
+        return
+    name = first.split()[-1]
+    found = find_program(name, project)
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if reach_of(project).problem(Path.cwd() / folder) is not None:
+            break
+        if found is not None and Path(folder, name).resolve() == found:
+            return
+    else:
+        return
+    raise PrerequisiteError(
+        f"{script} is a script for {name}, and agents can write a {name} of their own into {folder}, "
+        "which is on the PATH.",
+        hint="Install the native program of Claude Code, or leave that folder out of the PATH.",
+    )
 
 
 def sweep_launchers() -> None:

@@ -6,7 +6,6 @@ What an agent says about its tests is nobody's proof; an exit code that the runn
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,7 @@ from runner.errors import StateWriteError, UsageError
 from runner.files import write_atomic, write_error
 from runner.loop.ports import CommandResult, VerificationRun
 from runner.loop.receipts import receipts_folder
+from runner.programs import find_program
 from runner.security.decision import Decision
 from runner.security.policy import judge_command
 from runner.security.settings import PolicySettings
@@ -141,8 +141,15 @@ class SandboxedVerifier:
     async def _run(self, command: str, log: OutputLog) -> "_End":
         if len(command.encode("utf-8", errors="replace")) > _MAX_COMMAND_BYTES:
             return _End(CANNOT_START, "it is too long to be started; put it into a file")
-        bash = shutil.which("bash", path=self.environ.get("PATH")) or "/bin/bash"
-        words = [bash, "--noprofile", "--norc", "-c", command.encode(errors="replace").decode()]
+        folders = f"{self.environ.get('PATH', '')}{os.pathsep}{os.defpath}"
+        bash = find_program("bash", self.project_dir, folders) or "/bin/bash"
+        words = [
+            str(bash),
+            "--noprofile",
+            "--norc",
+            "-c",
+            command.encode(errors="replace").decode(),
+        ]
         try:
             guarded = AgentProcess(self.wrap(words))
         except OSError as error:

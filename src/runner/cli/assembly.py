@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from runner import __version__
-from runner.agent.containment.probe import Request, contained
+from runner.agent.containment.probe import Request, contained, is_boxed
 from runner.agent.containment.status import Caution, Containment
 from runner.agent.containment.watch import read_only_environment
 from runner.agent.credentials import require_credentials
@@ -34,6 +34,7 @@ from runner.config.thinking import thinking_summary
 from runner.credentials import Redactor
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
+from runner.installation import isolate
 from runner.loop.events import Notice, RunEvent, RunResult, RunStarted
 from runner.loop.history import HistoryKeeper
 from runner.loop.phases import Summary
@@ -45,6 +46,7 @@ from runner.loop.spending import SpendBook, Spending, spec_budget
 from runner.loop.termination import Limits
 from runner.loop.waiting import WaitPolicy
 from runner.marker import Instruction
+from runner.programs import find_program
 from runner.security.decision import Decision
 from runner.security.tools import judge_tool
 from runner.wording import format_cost
@@ -102,7 +104,8 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
         InterruptedEarly: it was asked to stop while it started.
     """
     heed_signals()
-    agent = bundled_agent()
+    agent = bundled_agent(job.project_dir)
+    request = _containment_request(job, agent)
     sweep_launchers()
     _check_before_spending(job)
     redactor = _redactor(job)
@@ -116,7 +119,7 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
 
     with (
         run_lock(job.project_dir),
-        contained(_containment_request(job, agent), warn) as containment,
+        contained(request, warn) as containment,
     ):
         facts = (*startup_facts(job), ("Sandbox", containment.summary))
         tell(RunStarted(__version__, job.message, facts))
@@ -132,6 +135,7 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
 
 def _check_before_spending(job: Job) -> None:
     """Find what would end the run anyway, before anything is paid for."""
+    find_program("git", job.project_dir)  # refused now, where it is an agent's to write
     policy = load_agent_file(job.project_dir).policy(
         allow_destructive=job.options.allow_destructive
     )
@@ -154,6 +158,7 @@ def _redactor(job: Job) -> Redactor:
 
 
 def _containment_request(job: Job, agent: Path) -> Request:
+    """Return what is to be contained. Raises PrerequisiteError where runner itself can't be kept."""
     return Request(
         project=job.project_dir,
         agent=agent,
@@ -162,6 +167,9 @@ def _containment_request(job: Job, agent: Path) -> Request:
         wanted=job.options.sandbox,
         required=job.sandbox_required,
         network=job.options.sandbox_network,
+        read_only=isolate(
+            job.project_dir, boxed=is_boxed(wanted=job.options.sandbox), used=[agent]
+        ),
     )
 
 

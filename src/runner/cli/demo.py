@@ -1,7 +1,6 @@
 """`runner demo`."""
 
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,6 +15,8 @@ from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
 from runner.config.run_options import RunOptions
 from runner.errors import PrerequisiteError
+from runner.programs import find_program, outside_environment
+from runner.reach import reach_of
 
 DemoDir = Annotated[
     Path | None,
@@ -86,7 +87,7 @@ def _demo_project(wanted: Path | None, spec: str) -> Path:
 
 def _start_repository(project: Path) -> None:
     """Make the folder a git repository where git is there; the demo works without."""
-    git = shutil.which("git")
+    git = find_program("git", project)
     if git is None:
         return
     identity = {"user.name": "runner demo", "user.email": "demo@localhost"}
@@ -96,6 +97,8 @@ def _start_repository(project: Path) -> None:
         ["add", SPEC_NAME],
         ["commit", "--quiet", "--message", "Add the specification"],
     ]
+    environment = outside_environment(reach_of(project))
     for command in commands:
-        if subprocess.run([git, *command], cwd=project, check=False).returncode:
+        done = subprocess.run([str(git), *command], cwd=project, env=environment, check=False)
+        if done.returncode:
             return

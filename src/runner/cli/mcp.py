@@ -34,6 +34,8 @@ Workspace = Annotated[
 
 def mcp(*, workspace: Workspace = None) -> None:
     """Serve the control plane until the client is gone."""
+    from runner.agent.containment.probe import is_boxed  # noqa: PLC0415
+    from runner.installation import isolate  # noqa: PLC0415
     from runner.server.main import run_server  # noqa: PLC0415 - the library costs a second
 
     if workspace == "":
@@ -42,4 +44,7 @@ def mcp(*, workspace: Workspace = None) -> None:
     folder = Path(named or ".").expanduser().resolve()
     if not folder.is_dir():
         raise PrerequisiteError(f"{folder} is not a folder.", hint=WORKSPACE_HINT)
+    # Whatever agents work on the project meanwhile: reviews that this server starts make an
+    # environment in the project read-only, as `runner run` from there does.
+    isolate(folder, boxed=is_boxed(wanted=True))
     raise typer.Exit(run_server(folder, is_named=bool(named)))

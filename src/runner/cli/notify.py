@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 from runner.cli.notify_targets import CommandTarget, NotSentError, Target, WebhookTarget
@@ -56,6 +57,7 @@ class Notifier:
         warn: is told of what could not be sent.
         sleep: waits between two tries, in seconds.
         look_away: waits between two looks whether all is sent, at the end.
+        project: what agents work on.
     """
 
     def __init__(
@@ -65,6 +67,8 @@ class Notifier:
         warn: Callable[[str], None],
         sleep: Callable[[float], None] = time.sleep,
         look_away: Callable[[], None] = _doze,
+        *,
+        project: Path,
     ) -> None:
         self._wishes = wishes
         self._sink = sink
@@ -72,7 +76,7 @@ class Notifier:
         self._sleep = sleep
         self._look_away = look_away
         self._waits_for: float | None = None
-        self._targets = targets_of(wishes)
+        self._targets = targets_of(wishes, project)
         self._sending: dict[threading.Thread, Target] = {}
         self._over = threading.Event()
 
@@ -170,11 +174,11 @@ def body_of(payload: Mapping[str, Any]) -> bytes:
     return json.dumps(clean, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def targets_of(wishes: Notify) -> list[Target]:
-    """Return whom `[notify]` names."""
+def targets_of(wishes: Notify, project: Path) -> list[Target]:
+    """Return whom `[notify]` of a project names."""
     targets: list[Target] = []
     if wishes.command:
-        targets.append(CommandTarget(wishes.command))
+        targets.append(CommandTarget(wishes.command, project))
     if wishes.webhook:
         targets.append(WebhookTarget(wishes.webhook))
     return targets

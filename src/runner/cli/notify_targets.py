@@ -8,7 +8,6 @@ import base64
 import contextlib
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,11 +19,14 @@ import urllib.request
 from collections.abc import Sequence
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, InvalidURL
+from pathlib import Path
 from typing import Any, NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from runner import __version__
 from runner.credentials import Redactor
+from runner.errors import PrerequisiteError
+from runner.programs import UsersCommand, users_command
 from runner.text.safe import inert
 from runner.wording import reason
 
@@ -83,19 +85,26 @@ class Target(Protocol):
 
 
 class CommandTarget:
-    """Runs the user's command with the payload on its standard input, in a session of its own."""
+    """Runs the user's command with the payload on its standard input, in a session of its own.
 
-    def __init__(self, command: Sequence[str]) -> None:
+    Nothing of it may be the agents' to write.
+
+    Args:
+        command: the program and its arguments.
+        project: the project that agents work on.
+    """
+
+    def __init__(self, command: Sequence[str], project: Path) -> None:
         self.title = f"the command {command[0]}"
         self._command = command
+        self._project = project
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._over = False
 
     def check(self) -> None:
-        """Look whether there is such a program."""
-        if shutil.which(self._command[0]) is None:
-            raise NotSentError("there is no such program.", final=True)
+        """Look whether there is such a program, and whether it may be started."""
+        self._ready()
 
     def send(self, event: str, body: bytes) -> None:
         """Run the command. What it leaves running when it ends well goes on."""
@@ -127,19 +136,29 @@ class CommandTarget:
                 _kill(process)
 
     def _start(self, event: str, payload: Any) -> "subprocess.Popen[bytes]":
+        ready = self._ready()
         with self._lock:
             if self._over:
                 raise NotSentError("it was given up.", final=True)
             process = subprocess.Popen(
-                self._command,
+                ready.words,
+                executable=ready.program,
                 stdin=payload,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                env={**os.environ, "AUTORUNNER_EVENT": event},
+                env={**ready.environ, "AUTORUNNER_EVENT": event},
+                cwd=ready.folder,
                 start_new_session=True,
             )
             self._running.add(process)
             return process
+
+    def _ready(self) -> UsersCommand:
+        """Return how to start it. Raises NotSentError where nothing is to be trusted."""
+        try:
+            return users_command(self._command, self._project)
+        except PrerequisiteError as error:
+            raise NotSentError(str(error), final=True) from error
 
 
 class _Tail:

@@ -21,9 +21,9 @@ _ENDING_OF: Mapping[str, ExitReason] = {
 }
 
 
-def unready(wishes: Notify) -> Iterator[tuple[str, str]]:
+def unready(wishes: Notify, project: Path) -> Iterator[tuple[str, str]]:
     """Yield those that nothing could reach, with the reason. Nothing is sent."""
-    for target, problem in _each(wishes, lambda target: target.check()):
+    for target, problem in _each(wishes, project, lambda target: target.check()):
         if problem is not None:
             yield target.title, problem
 
@@ -38,12 +38,14 @@ def try_out(wishes: Notify, event: str, project_dir: Path) -> Iterator[tuple[str
     spec_id = derive_spec_id(project_dir)
     ended = RunEnded(RunResult("run", _ENDING_OF[event], message, spec_id, Counts()))
     body = body_of({**result_object(ended), "trial": True})
-    for target, problem in _each(wishes, lambda target: target.send(event, body)):
+    for target, problem in _each(wishes, project_dir, lambda target: target.send(event, body)):
         yield target.title, problem
 
 
-def _each(wishes: Notify, act: Callable[[Target], None]) -> Iterator[tuple[Target, str | None]]:
-    for target in targets_of(wishes):
+def _each(
+    wishes: Notify, project: Path, act: Callable[[Target], None]
+) -> Iterator[tuple[Target, str | None]]:
+    for target in targets_of(wishes, project):
         try:
             act(target)
         except NotSentError as error:

@@ -1,12 +1,17 @@
 """The checks of `runner doctor`, one function each, and one table of them."""
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from runner.agent.containment.probe import Request, contained, switched_off
+from runner.agent.containment.probe import (
+    Request,
+    contained,
+    is_boxed,
+    read_only_cautions,
+    switched_off,
+)
 from runner.agent.containment.tokens import HINT as TOKEN_HINT
 from runner.agent.containment.tokens import configuration_with_token
 from runner.agent.credentials import HINT as SIGN_IN_HINT
@@ -28,9 +33,11 @@ from runner.config.resolve import Chosen
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
+from runner.installation import isolate
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import spec_budget
 from runner.marker import Instruction
+from runner.programs import find_program
 from runner.security.policy import judge_command
 from runner.wording import format_cost, plural
 
@@ -62,8 +69,8 @@ def preflight(chosen: Chosen) -> Iterator[Finding]:
             yield Finding(name, "fail", error.message, error.hint)
 
 
-def _agent(name: str, _chosen: Chosen) -> Iterator[Finding]:
-    binary = bundled_agent()
+def _agent(name: str, chosen: Chosen) -> Iterator[Finding]:
+    binary = bundled_agent(chosen.project_dir)
     version = binary.with_name("claude.version")
     known = version.read_text(encoding="utf-8").strip() if version.is_file() else ""
     number = known.removesuffix("(Claude Code)").strip() or "version unknown"
@@ -77,17 +84,22 @@ def _credentials(name: str, _chosen: Chosen) -> Iterator[Finding]:
 
 
 def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:
+    agent = bundled_agent(chosen.project_dir)
+    wanted = not (chosen[NO_SANDBOX] or switched_off(os.environ))
     request = Request(
         project=chosen.project_dir,
-        agent=bundled_agent(),
+        agent=agent,
         rules=environment_rules(chosen.project_dir),
-        wanted=not (chosen[NO_SANDBOX] or switched_off(os.environ)),
+        wanted=wanted,
         network=chosen[SANDBOX_NETWORK] == "open",
+        read_only=isolate(chosen.project_dir, boxed=is_boxed(wanted=wanted), used=[agent]),
     )
     with contained(request) as containment:
         for layer in containment.layers:
             state = "ok" if layer.active else "warn"
             yield Finding(f"{name}: {layer.name}", state, layer.detail)
+        for caution in read_only_cautions(request):
+            yield Finding(name, "warn", caution.text, caution.hint)
         if not containment.active:
             hint = "Leave out --no-sandbox (and AUTORUNNER_NO_SANDBOX) to contain the agent."
             yield Finding(name, "warn", containment.summary, hint)
@@ -115,7 +127,7 @@ def _environment(name: str, chosen: Chosen) -> Iterator[Finding]:
 
 
 def _git(name: str, chosen: Chosen) -> Iterator[Finding]:
-    if shutil.which("git") is None:
+    if find_program("git", chosen.project_dir) is None:
         hint = "Install git: agents commit their work, and you can see and undo it."
         yield Finding(name, "warn", "not installed", hint)
     elif not (chosen.project_dir / ".git").exists():
@@ -195,10 +207,10 @@ def _budget(name: str, chosen: Chosen) -> Iterator[Finding]:
 
 def _notifications(name: str, chosen: Chosen) -> Iterator[Finding]:
     wishes = chosen.file.notify
-    problems = list(unready(wishes))
+    problems = list(unready(wishes, chosen.project_dir))
     for title, problem in problems:
         yield Finding(name, "warn", f"{title}: {problem}", "See [notify] in .runner/runner.toml.")
-    if (targets := targets_of(wishes)) and not problems:
+    if (targets := targets_of(wishes, chosen.project_dir)) and not problems:
         told = " and ".join(target.title for target in targets)
         yield Finding(name, "ok", f"{told}, on {', '.join(wishes.on) or 'nothing'}")
 
@@ -206,7 +218,7 @@ def _notifications(name: str, chosen: Chosen) -> Iterator[Finding]:
 def notification_on_trial(chosen: Chosen, event: str) -> Iterator[Finding]:
     """Send one notification to all that `[notify]` names, and tell what became of it."""
     name, wishes = "Notification on trial", chosen.file.notify
-    if not targets_of(wishes):
+    if not targets_of(wishes, chosen.project_dir):
         hint = "Name a `command` or a `webhook` under [notify] in .runner/runner.toml."
         yield Finding(name, "fail", "there is nobody to tell", hint)
     for title, problem in try_out(wishes, event, chosen.project_dir):

@@ -63,14 +63,14 @@ def present(job: Job, chosen: Chosen) -> Presented:
         redactor = Redactor(environ)
     with (
         presenter,
-        Notifier(notify, presenter, _warn) as notifier,
+        Notifier(notify, presenter, _warn, project=job.project_dir) as notifier,
         RunLog(job.project_dir, job.command, notifier, redactor=redactor) as log,
     ):
         if has_unadopted(job.project_dir):
             text = "This project has a plan of Autonoe, which a run here does not use."
             log(Notice("warning", text, "`runner init --from-autonoe` takes it over."))
         # At its end, which is when they are wanted, it would be too late to mend them.
-        for title, problem in unready(notify):
+        for title, problem in unready(notify, job.project_dir):
             hint = "`runner doctor --notify finished` tries it."
             log(Notice("warning", f"Notifications won't reach {title}: {problem}", hint))
         sink = _with_divergences(job, Placing(place_to_name(job.project_dir), log))

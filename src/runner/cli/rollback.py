@@ -15,6 +15,7 @@ from runner.cli.options import AsJson, takes
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.resolve import Chosen
 from runner.errors import PrerequisiteError, UsageError
+from runner.installation import keep_temporary_files_from
 from runner.loop.ledger import Checkpoint
 from runner.loop.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
 from runner.loop.run_lock import run_lock
@@ -62,6 +63,7 @@ def rollback(
     if to is None:
         _show(restorable(project), as_json=as_json)
         return
+    keep_temporary_files_from(project)
     target = find_checkpoint(project, to)
     with run_lock(project), prepared(project, target, datetime.now(UTC)) as prepared_rollback:
         _go_back(prepared_rollback, project, yes=yes, as_json=as_json)

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from runner.errors import StateError
 from runner.loop.repository import Repository
+from runner.programs import find_program, outside_environment
+from runner.reach import reach_of
 
 _PREFIX = "runner-git-"
 _SECONDS = 300.0
@@ -83,7 +85,7 @@ class ShadowGit:
     def environment(self, index: Path | None = None) -> dict[str, str]:
         """Return the environment that makes git use the stand-in."""
         return {
-            **_environment(),
+            **_environment(self.repository),
             "GIT_DIR": str(self.folder),
             "GIT_WORK_TREE": str(self.work_tree),
             "GIT_OBJECT_DIRECTORY": str(self.repository.objects),
@@ -96,7 +98,7 @@ class ShadowGit:
         Raises:
             GitError: with git's own words.
         """
-        environment = {**_environment(), "GIT_DIR": str(self.repository.git_dir)}
+        environment = {**_environment(self.repository), "GIT_DIR": str(self.repository.git_dir)}
         return self._call(arguments, environment, b"", accepted).decode(errors="replace").strip()
 
     def _call(
@@ -135,14 +137,15 @@ def shadow_git(repository: Repository, *, work_tree: Path | None = None) -> Iter
 
     Raises:
         GitError: git is not installed, or the stand-in can't be made.
+        PrerequisiteError: git is only where agents can write.
     """
-    program = shutil.which("git")
+    program = find_program("git", repository.project)
     if program is None:
         raise GitError("git was not found.", hint="Install it.")
     try:
         _sweep()
         with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-") as name:
-            git = ShadowGit(repository, program, Path(name), work_tree or repository.top)
+            git = ShadowGit(repository, str(program), Path(name), work_tree or repository.top)
             _furnish(git)
             yield git
     except OSError as error:
@@ -203,15 +206,14 @@ def _users_excludes(git: ShadowGit) -> str:
     return os.fsdecode(found).strip()
 
 
-def _environment() -> dict[str, str]:
-    """The caller's, without anything that steers git, and with what keeps it from wandering."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+def _environment(repository: Repository) -> dict[str, str]:
+    """Little of the caller's, nothing that steers git, and what keeps it from wandering."""
     settings = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
     for number, (key, value) in enumerate(_SETTINGS.items()):
         settings |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     name, address = _IDENTITY
     return {
-        **kept,
+        **outside_environment(reach_of(repository.project)),
         **settings,
         "LC_ALL": "C",
         "GIT_CONFIG_GLOBAL": os.devnull,

@@ -17,6 +17,8 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.envelope import Envelope, failure
 from runner.autonomy.review_request import due_review
 from runner.autonomy.service import ControlPlane, new_ulid
+from runner.programs import own_command
+from runner.reach import reach_of
 
 _END_SECONDS = 5.0
 _OPTIONS = ("session_id", "spec_id", "phase_id", "step_id", "review_path")
@@ -52,6 +54,8 @@ class AgentReviewer:
             stderr=sys.stderr,
             # A server that is killed can end nothing: then the review bounds itself.
             env={**os.environ, "AUTORUNNER_SESSION_TIMEOUT": f"{seconds / 60:.3f}"},
+            # Nothing is loaded from where it starts, and nothing of it is the agents' to write.
+            cwd="/",
             start_new_session=True,
         )
         self._running.add(process)
@@ -67,7 +71,7 @@ class AgentReviewer:
         return _envelope(output)
 
     def _command(self, params: Mapping[str, Any]) -> list[str]:
-        command = [sys.executable, "-m", "runner", "review", "gate", "--json"]
+        command = [*own_command(reach_of(self._workspace)), "review", "gate", "--json"]
         command += ["--workspace", str(self._workspace)]
         for name in _OPTIONS:
             if params.get(name) is not None:

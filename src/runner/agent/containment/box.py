@@ -18,6 +18,7 @@ from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.repository import repository_mounts
 from runner.agent.containment.scratch import Scratch
 from runner.agent.containment.secrets import secret_paths
+from runner.programs import find_program
 
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
@@ -40,6 +41,8 @@ _NEEDED_OF_RUN = (
     "systemd/resolve", "resolvconf", "NetworkManager/resolv.conf", "connman/resolv.conf",
     "current-system", "booted-system", "opengl-driver",
 )  # fmt: skip
+# A mount point in a mount point: no agent can put another folder in its place.
+_PROGRAMS = "/run/runner-programs"
 _PATH_LISTS = ("PATH", "PYTHONPATH")
 _PATHS = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE")
 
@@ -52,10 +55,8 @@ class Surroundings:
         project: absolute, links resolved; so is home.
         needed: programs and folders that must stay visible wherever they lie.
         nests: whether the agent's own sandbox is to start inside.
-        signs_in: whether the program in the box is the agent, which signs in.
-        environ: the user's own environment: it says where things are, and what is secret.
-        rules: what of it enters. Whoever starts the box gives bubblewrap that alone: what it
-            is started with can be read inside, in /proc.
+        read_only: folders in the project that agents must not write.
+        environ: the agent's environment before containment.
     """
 
     bubblewrap: Bubblewrap
@@ -74,6 +75,8 @@ class Surroundings:
         """The variables that a program in the box is started with."""
         rules, environ = self.rules, self.environ
         return rules.of_agents(environ) if self.signs_in else rules.of_commands(environ)
+
+    read_only: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +258,12 @@ def _writable_project(around: Surroundings) -> Iterator[str]:
         for path in (claude / "settings.json", claude / "settings.local.json"):
             if path.is_file() and not path.is_symlink():
                 yield from _bind("--ro-bind", path)
+    for folder in around.read_only:
+        # What is a mount point can't be renamed, with the folder in it, out of the way.
+        above = [path for path in reversed(folder.parents) if project in path.parents]
+        for path in above:
+            yield from _bind("--bind", path)
+        yield from _bind("--ro-bind", folder)
 
 
 def _overlaid_project(overlay: Overlay) -> Iterator[str]:
@@ -273,8 +282,8 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
         "TMPDIR": "/tmp",  # noqa: S108 - private to the run
     }
     if around.nests:
-        folders = (around.environ.get("PATH", os.defpath), str(around.bubblewrap.path.parent))
-        variables["PATH"] = os.pathsep.join(folders)
+        variables["PATH"] = f"{_PROGRAMS}{os.pathsep}{around.environ.get('PATH', os.defpath)}"
+        yield from ("--ro-bind", str(_nested_programs(around)), _PROGRAMS)
         around.scratch.ignore.write_text(_ignored_by_git(around), encoding="utf-8")
         yield from _bind("--ro-bind", around.scratch.ignore)
     if "RUNNER_TEMP" in around.environ:
@@ -285,6 +294,21 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
     if covered is not None:  # not before: what is mounted below it needs places made in it
         yield from ("--remount-ro", str(covered))
     yield from ("--chdir", str(around.project), "--")
+
+
+def _nested_programs(around: Surroundings) -> Path:
+    """Return a folder with what the agent's own sandbox starts, which it looks up on the PATH.
+
+    An agent may write to folders on the PATH: with a program of its own there it would have its
+    commands run without that sandbox.
+    """
+    folder = around.scratch.root / "programs"
+    folder.mkdir(exist_ok=True)
+    socat = find_program("socat", around.project, around.environ.get("PATH", os.defpath))
+    for name, program in (("bwrap", around.bubblewrap.path), ("socat", socat)):
+        if program is not None and not (folder / name).is_symlink():
+            (folder / name).symlink_to(program)
+    return folder
 
 
 def _git_settings(around: Surroundings) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from runner.agent.containment.tokens import configuration_with_token
 from runner.agent.containment.trial import OverlayTrial, finish, start
 from runner.config.postures import is_attended
 from runner.errors import PrerequisiteError
+from runner.programs import find_program
 from runner.wording import reason
 
 SWITCH = "AUTORUNNER_NO_SANDBOX"
@@ -66,6 +66,7 @@ class Request:
             and the commands of package managers then fail.
         platform: as `sys.platform`.
         programs: the bubblewrap programs to try; None for those of this machine.
+        read_only: folders in the project that agents must not write (`runner.installation`).
     """
 
     project: Path
@@ -77,6 +78,7 @@ class Request:
     network: bool = True
     platform: str = sys.platform
     programs: tuple[Bubblewrap, ...] | None = None
+    read_only: tuple[Path, ...] = ()
 
 
 class _CannotStartError(Exception):
@@ -86,6 +88,11 @@ class _CannotStartError(Exception):
 def switched_off(environ: Mapping[str, str]) -> bool:
     """Return whether the environment switches the sandbox off, for every command."""
     return environ.get(SWITCH, "").strip().lower() not in _OFF_VALUES
+
+
+def is_boxed(*, wanted: bool, platform: str = sys.platform) -> bool:
+    """Return whether sessions run in bubblewrap, which can make folders read-only."""
+    return wanted and platform != "darwin"
 
 
 @contextmanager
@@ -129,7 +136,11 @@ def _with_sdk(request: Request) -> Containment:
 
 def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
     reasons = []
-    programs = candidates(request.environ) if request.programs is None else request.programs
+    programs = (
+        candidates(request.environ, request.project)
+        if request.programs is None
+        else request.programs
+    )
     for program in programs:
         try:
             return _started(request, folders, program)
@@ -169,7 +180,7 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
             Layer("read-only overlay", active=overlay is None, detail=overlay or "works"),
             Layer("network", active=not request.network, detail=_network_in_full(request)),
         ),
-        cautions=(*_cautions(request.project), *_ci_cautions(request)),
+        cautions=(*_cautions(request), *_ci_cautions(request)),
         around=found,
         state=state,
         account_file=account_file,
@@ -190,6 +201,7 @@ def _surroundings(request: Request, folders: Scratch, program: Bubblewrap) -> Su
         environ=request.environ,
         rules=request.rules,
         nests=not request.network,
+        read_only=request.read_only,
     )
 
 
@@ -202,7 +214,8 @@ def _network_in_full(request: Request) -> str:
 
 
 def _require_socat(request: Request) -> None:
-    if not request.network and shutil.which("socat", path=request.environ.get("PATH")) is None:
+    path = request.environ.get("PATH", os.defpath)
+    if not request.network and find_program("socat", request.project, path) is None:
         raise PrerequisiteError(
             "Closing the network needs socat, which is not installed.",
             hint="Install it (apt install socat), or leave the network open.",
@@ -241,8 +254,19 @@ def _require_works(request: Request, box: Sequence[str]) -> None:
         raise _CannotStartError(said or f"it ended with status {code}")
 
 
-def _cautions(project: Path) -> Iterator[Caution]:
-    for path in unprotected(project):
+def read_only_cautions(request: Request) -> Iterator[Caution]:
+    """Yield what the user should know of the folders that agents can't write."""
+    for folder in request.read_only:
+        yield Caution(
+            f"runner is installed in {folder}, which agents therefore can't write: installing "
+            "packages there fails.",
+            "Give runner an environment of its own: `pipx install autonomous-runner`.",
+        )
+
+
+def _cautions(request: Request) -> Iterator[Caution]:
+    yield from read_only_cautions(request)
+    for path in unprotected(request.project):
         yield Caution(
             f"{path} is a symbolic link, and is not protected from the agent.",
             "Look at what it leads to before you run git here.",
