@@ -35,6 +35,7 @@ class ClaudeAgentFactory:
         judge: decides on every tool call.
         make_tools: returns a fresh tools; called once per session.
         wrap: puts what contains the agent in front of its command line.
+        passed_on: whether what wraps the agent takes its streams as descriptors 3 and 4.
         on_failure: is told when an injected tool could not do its work, as on a full disk.
     """
 
@@ -45,12 +46,14 @@ class ClaudeAgentFactory:
         judge: InstructionJudge,
         make_tools: Callable[[Instruction], DeliverableTools],
         wrap: Callable[[Instruction, Sequence[str]], Sequence[str]] = lambda _, command: command,
+        passed_on: bool = False,
         on_failure: Callable[[RunnerError], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._judge = judge
         self._make_tools = make_tools
         self._wrap = wrap
+        self._passed_on = passed_on
         self._on_failure = on_failure
 
     async def connect(self, plan: SessionPlan) -> ClaudeSession:
@@ -58,7 +61,7 @@ class ClaudeAgentFactory:
         # The import costs a second of CPU; in a thread it overlaps with the process start.
         await anyio.to_thread.run_sync(_import_sdk)
         words = self._wrap(plan.instruction, [str(self._settings.agent_binary)])
-        process = AgentProcess(words, self._settings.hidden)
+        process = AgentProcess(words, self._settings.hidden, passed_on=self._passed_on)
         slot, stderr = SinkSlot(), StderrTail()
         try:
             tools = self._make_tools(plan.instruction)

@@ -1,5 +1,6 @@
 """Everything the SDK is told about a session, in one place."""
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ _API_RETRIES = "5"
 _USERS_CHOICE = frozenset(
     {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS"}
 )
+
+_NO_MESSAGES = json.dumps({"crossSessionInbound": "refuse"})
+"""The agent listens on a socket, and would take what any command writes there for a colleague's
+words: the message stands in its context as the system's."""
 
 _FILE_RULES = {
     "Read": ("Read",),
@@ -98,6 +103,7 @@ def session_options(
         max_buffer_size=MAX_BUFFER_BYTES,
         verbatim_prompts=True,
         sandbox=_sandbox(settings, plan.instruction),
+        settings=_NO_MESSAGES,
     )
 
 

@@ -66,9 +66,13 @@ class AgentProcess:
     Args:
         command: the program to run and its leading arguments, absolute path first.
         hidden: names of variables that it does not inherit, beside those of a CI job.
+        passed_on: whether its standard input and output are the descriptors 3 and 4 of the
+            command (see channel.py), whose own lead nowhere.
     """
 
-    def __init__(self, command: Sequence[str], hidden: Sequence[str] = ()) -> None:
+    def __init__(
+        self, command: Sequence[str], hidden: Sequence[str] = (), *, passed_on: bool = False
+    ) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._pid_file = self._directory / "pid"
         self._pid: int | None = None
@@ -77,9 +81,10 @@ class AgentProcess:
         # What a sandbox would take out in any case is taken out where there is none, too.
         names = [*ci_variables(os.environ), *hidden]
         unset = "".join(f"unset {name}\n" for name in names if _NAME.fullmatch(name))
+        streams = " 3<&0 4>&1 < /dev/null > /dev/null" if passed_on else ""
         self.launcher.write_text(
             f"#!/bin/sh\n{unset}"
-            f'exec {shlex.join(words)} {os.getpid()} {shlex.join(command)} "$@"\n',
+            f'exec {shlex.join(words)} {os.getpid()} {shlex.join(command)} "$@"{streams}\n',
             encoding="utf-8",
         )
         self.launcher.chmod(0o700)

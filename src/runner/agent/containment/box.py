@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runner.agent.containment import channel
 from runner.agent.containment.binary import Bubblewrap
 from runner.agent.containment.caches import cache_variables
 from runner.agent.containment.ci import job_folder
@@ -122,6 +123,7 @@ def _outside(around: Surroundings) -> Iterator[str]:
     yield from ("--tmpfs", "/run")
     for name in _NEEDED_OF_RUN:
         yield from ("--ro-bind-try", f"/run/{name}", f"/run/{name}")
+    yield from ("--ro-bind", str(around.scratch.channel), str(channel.FOLDER))
     for source, target in _temporary(around.scratch):
         yield from ("--bind", str(source), str(target))
     visible = _made_visible(around)
@@ -230,7 +232,8 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
         "TMPDIR": "/tmp",  # noqa: S108 - private to the run
     }
     if around.nests:
-        folders = (around.environ.get("PATH", os.defpath), str(around.bubblewrap.path.parent))
+        programs = channel.FOLDER / channel.PROGRAMS
+        folders = (str(programs), around.environ.get("PATH", os.defpath))
         variables["PATH"] = os.pathsep.join(folders)
         around.scratch.ignore.write_text(_ignored_by_git(around), encoding="utf-8")
         yield from _bind("--ro-bind", around.scratch.ignore)

@@ -12,6 +12,7 @@ from runner.agent.containment.box import (
     read_only_box_command,
     verification_box_command,
 )
+from runner.agent.containment.channel import FOLDER, start_words
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.scratch import prepare_claude
 from runner.agent.containment.sdk import nested_sandbox, sdk_sandbox
@@ -47,12 +48,15 @@ class Containment:
         layers: all that this machine could have, active or not.
         cautions: to be shown as warnings before the first session.
         overlays: the layers of the read-only sessions wrapped so far, in order.
+        channel: the folder that closes the agent to its own commands (see channel.py), as it is
+            named outside of the sandbox; None where this machine has nothing for it.
     """
 
     summary: str
     layers: tuple[Layer, ...] = ()
     cautions: tuple[Caution, ...] = ()
     overlays: list[Overlay] = field(default_factory=list)
+    channel: Path | None = None
 
     @property
     def active(self) -> bool:
@@ -60,9 +64,12 @@ class Containment:
         return any(layer.active for layer in self.layers)
 
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
-        """Return the command that runs `command` contained, as sessions of its kind are."""
+        """Return the command that runs an agent contained, as sessions of its kind are.
+
+        The agent's streams are the descriptors 3 and 4 where `channel` is set.
+        """
         del instruction
-        return command
+        return command if self.channel is None else [*start_words(self.channel), *command]
 
     def wrap_verification(self, command: Sequence[str]) -> Sequence[str]:
         """Return the command that runs a verification command contained, signed in to nothing."""
@@ -105,6 +112,7 @@ class BubblewrapContainment(Containment):
 
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
         """See `Containment.wrap`. A read-only session shares no state with any other."""
+        command = [*start_words(FOLDER), *command]
         if instruction not in READ_ONLY:
             return [*box_command(self.around, self.state, None), *command]
         folder = self.around.scratch.new_folder()
