@@ -201,7 +201,7 @@ def _assemble(
         judge=judge,
         make_tools=parts.make_tools,
         wrap=containment.wrap,
-        passed_on=containment.channel is not None,
+        start=containment.start,
         on_failure=failures.append,
     )
     around = Surroundings(

@@ -79,6 +79,7 @@ def test_it_says_what_is_active(box: Containment) -> None:
         "bubblewrap",
         "read-only overlay",
         "network",
+        "closed agent",
     ]
 
 

@@ -109,7 +109,7 @@ def write_channel(
     _write_script(folder / _SHELL, text)
     if bubblewrap is not None:
         # An unreachable process of an ordinary user can't make a user namespace.
-        (folder / PROGRAMS).mkdir()
+        (folder / PROGRAMS).mkdir(exist_ok=True)
         program = shlex.quote(str(bubblewrap))
         text = _PROGRAM_SCRIPT.format(without=without, program=program)
         _write_script(folder / PROGRAMS / "bwrap", text)
@@ -117,7 +117,12 @@ def write_channel(
 
 
 def _write_script(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    _write_program(path, text.encode())
+
+
+def _write_program(path: Path, content: bytes) -> None:
+    path.unlink(missing_ok=True)  # of a bubblewrap that was tried before
+    path.write_bytes(content)
     path.chmod(0o555)
 
 
@@ -126,7 +131,7 @@ def is_loadable(folder: Path) -> bool:
     return not re.search(r"[\s:]", str(folder))
 
 
-def start_words(folder: Path) -> list[str]:
+def start_words(folder: Path) -> tuple[str, ...]:
     """Return the words that start an agent so that what it starts can't reach it.
 
     The streams of the agent are the descriptors 3 and 4 of what starts these words.
@@ -135,7 +140,7 @@ def start_words(folder: Path) -> list[str]:
         folder: where the words find what `write_channel` wrote.
     """
     script = _START.format(library=_LIBRARY, shell=_SHELL)
-    return [_SH, "-c", script, "runner", str(folder)]
+    return (_SH, "-c", script, "runner", str(folder))
 
 
 def trial_words(folder: Path) -> list[str]:
@@ -153,8 +158,7 @@ def _write_library(path: Path, machine: str | None = None) -> None:
             f"On {machine} the agent's process can't be closed to its commands.",
             hint="Use x86_64 or aarch64; or accept the risk with --no-sandbox.",
         )
-    path.write_bytes(_library(*MACHINES[machine]))
-    path.chmod(0o555)
+    _write_program(path, _library(*MACHINES[machine]))
 
 
 def _library(machine: int, code: bytes) -> bytes:

@@ -196,12 +196,11 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
         summary=f"{program.label} (project and scratch writable; {_network(request)})",
         layers=(
             Layer("bubblewrap", active=True, detail=program.label),
-            Layer("closed agent", active=True, detail="its commands can't reach its process"),
             Layer("read-only overlay", active=overlay is None, detail=overlay or "works"),
             Layer("network", active=not request.network, detail=_network_in_full(request)),
+            Layer("closed agent", active=True, detail="its commands can't reach its process"),
         ),
         cautions=(*_cautions(request.project), *_ci_cautions(request)),
-        channel=folders.channel,
         around=found,
         state=state,
         account_file=account_file,

@@ -48,8 +48,8 @@ class Containment:
         layers: all that this machine could have, active or not.
         cautions: to be shown as warnings before the first session.
         overlays: the layers of the read-only sessions wrapped so far, in order.
-        channel: the folder that closes the agent to its own commands (see channel.py), as it is
-            named outside of the sandbox; None where this machine has nothing for it.
+        channel: where `start` finds what it needs without a sandbox; None where this machine
+            has nothing for it.
     """
 
     summary: str
@@ -63,13 +63,15 @@ class Containment:
         """Whether the operating system contains the agent at all."""
         return any(layer.active for layer in self.layers)
 
-    def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
-        """Return the command that runs an agent contained, as sessions of its kind are.
+    @property
+    def start(self) -> tuple[str, ...]:
+        """The words before an agent's own that close it to its commands (see channel.py)."""
+        return () if self.channel is None else start_words(self.channel)
 
-        The agent's streams are the descriptors 3 and 4 where `channel` is set.
-        """
+    def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
+        """Return the command that runs `command` contained, as sessions of its kind are."""
         del instruction
-        return command if self.channel is None else [*start_words(self.channel), *command]
+        return command
 
     def wrap_verification(self, command: Sequence[str]) -> Sequence[str]:
         """Return the command that runs a verification command contained, signed in to nothing."""
@@ -110,9 +112,13 @@ class BubblewrapContainment(Containment):
     account_file: Path
     overlay_works: bool
 
+    @property
+    def start(self) -> tuple[str, ...]:
+        """See `Containment.start`."""
+        return start_words(FOLDER)
+
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
         """See `Containment.wrap`. A read-only session shares no state with any other."""
-        command = [*start_words(FOLDER), *command]
         if instruction not in READ_ONLY:
             return [*box_command(self.around, self.state, None), *command]
         folder = self.around.scratch.new_folder()
