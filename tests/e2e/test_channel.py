@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.harness import project
-from tests.e2e.scripts import PASS_ALL, REVIEW_PASS
+from tests.e2e.scripts import PASS_ALL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -62,7 +62,7 @@ CONTAINED = b"bwrap" in open("/proc/1/cmdline", "rb").read()
 def others():
     if not CONTAINED:
         return [int(os.environ["CLAUDE_PID"])]
-    own = os.getpid()
+    own = int(os.readlink("/proc/self"))
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
 
 def is_agent(pid):
@@ -87,6 +87,8 @@ def look(pid):
     tried("root", lambda: os.listdir(f"/proc/{pid}/root"))
     for task in glob.glob(f"/proc/{pid}/task/*"):
         tried("thread", lambda: os.readlink(f"{task}/fd/1"))
+    if int(os.readlink("/proc/self")) != os.getpid():
+        return  # /proc is that of an outer namespace: its numbers name other processes here
     libc = ctypes.CDLL(None, use_errno=True)
     handle = os.pidfd_open(pid)
     for number in range(12):
@@ -157,7 +159,7 @@ print("AT THE END")
 def bash(*commands: str) -> str:
     """Return turns that have commands run, one after another."""
     turns = (
-        f"[[session.turn]]\ntools = [{{ name = \"Bash\", input = {{ command = {json.dumps(c)} }} }}]\n"
+        f'[[session.turn]]\ntools = [{{ name = "Bash", input = {{ command = {json.dumps(c)} }} }}]\n'
         for c in commands
     )
     return "".join(turns)
@@ -207,7 +209,7 @@ def test_nothing_that_a_reviewers_command_does_changes_the_verdict(tmp_path: Pat
     result, said = attacked(tmp_path, script, "--max-iterations", "2")
     assert "AT THE END" in said
     assert "FOUND THE AGENT" in said
-    assert re.findall(r"REACHED [\w ]+", said) == []
+    assert set(re.findall(r"REACHED [\w ]+", said)) == set()
     assert "Another Claude session" not in said
     assert result["exit_reason"] != "all_passed"
     assert set(gates(result)) == {"fail"}
@@ -267,13 +269,13 @@ def test_with_the_network_closed_the_agent_is_out_of_reach_as_well(tmp_path: Pat
         tmp_path, script, "--max-iterations", "2", "--sandbox-network", "closed"
     )
     assert "AT THE END" in said
-    assert re.findall(r"REACHED [\w ]+", said) == []
+    assert set(re.findall(r"REACHED [\w ]+", said)) == set()
     assert set(gates(result)) == {"fail"}
 
 
 @pytest.mark.storm
 def test_what_the_agent_starts_by_itself_does_not_reach_it_either(tmp_path: Path) -> None:
-    planted = "#!/bin/sh\npython3 \"$ROOT/hostile.py\" end >> \"$ROOT/ran\" 2>&1\nexit 1\n"
+    planted = '#!/bin/sh\npython3 "$ROOT/hostile.py" end >> "$ROOT/ran" 2>&1\nexit 1\n'
     with project(tmp_path, PLAN + PASS_ALL + reviewer("true")) as ours:
         (ours.path / "hostile.py").write_text(HOSTILE, encoding="utf-8")
         programs = ours.path / "bin"

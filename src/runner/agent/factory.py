@@ -68,7 +68,7 @@ class ClaudeAgentFactory:
         slot, stderr, asked = SinkSlot(), StderrTail(), AskedCalls()
         try:
             tools = self._make_tools(plan.instruction)
-            client = self._client(plan, process, tools, asked, slot, stderr)
+            client = self._client(plan, process, tools, asked=asked, slot=slot, stderr=stderr)
             await _connect(client, process)
         except BaseException as error:
             await process.end(within_seconds=0)
@@ -82,6 +82,7 @@ class ClaudeAgentFactory:
         plan: SessionPlan,
         process: AgentProcess,
         tools: DeliverableTools,
+        *,
         asked: AskedCalls,
         slot: SinkSlot,
         stderr: StderrTail,

@@ -36,7 +36,9 @@ class SpentTokens:
         key = message_id or str(len(self._turns))
         known = self._turns.get(key)
         # A later message of a turn completes it; it can't take back what the turn has used.
-        if known is None or _at(_DEAREST, _CACHE_WRITE, usage) >= _at(_DEAREST, _CACHE_WRITE, known[1]):
+        if known is None or _at(_DEAREST, _CACHE_WRITE, usage) >= _at(
+            _DEAREST, _CACHE_WRITE, known[1]
+        ):
             self._turns[key] = (model if known is None else known[0], usage)
 
     @property

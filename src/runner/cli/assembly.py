@@ -193,7 +193,7 @@ def _assemble(
             agent,
             _agent_environment(job),
             permission_rules=config.permission_rules,
-            mcp_servers=config.mcpServers,
+            mcp_servers=containment.start_servers(config.mcpServers),
             extra_tools=config.extra_tools,
             sandbox=containment.sdk_settings,
             hidden=load_runner_file(job.project_dir).notify.variables,

@@ -4,6 +4,7 @@ The commands run in the real bubblewrap where this machine lets it start.
 """
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.agent.containment import channel
 from runner.agent.containment.binary import Bubblewrap, candidates
 from runner.agent.containment.probe import Request, contained, switched_off
 from runner.agent.containment.status import Caution, Containment
@@ -280,3 +282,18 @@ def test_the_environment_switches_it_off(value: str, off: bool) -> None:
 
 def test_without_the_variable_it_stays_on() -> None:
     assert not switched_off({})
+
+
+@contains
+def test_where_the_agent_stays_in_reach_of_its_commands_nothing_is_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    does_nothing = {"x86_64": bytes.fromhex("c3"), "aarch64": bytes.fromhex("c0035fd6")}
+    machine = platform.machine()
+    number = channel.MACHINES[machine][0]
+    monkeypatch.setitem(channel.MACHINES, machine, (number, does_nothing[machine]))
+    with (
+        pytest.raises(PrerequisiteError, match="reach the agent's own process"),
+        contained(Request(project, AGENT)),
+    ):
+        pass

@@ -21,6 +21,7 @@ import shlex
 import struct
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from runner.agent.containment.secrets import without_credentials
 from runner.errors import PrerequisiteError
@@ -36,6 +37,7 @@ PROGRAMS = "programs"
 
 _LIBRARY = "channel.so"
 _SHELL = "bash"
+_SERVER = "server"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 # mov $157,%eax; mov $4,%edi; xor %esi,%esi; syscall; ret
@@ -58,6 +60,7 @@ _PAGE = 0x10000  # the largest that a supported machine has
 _KEPT = "CLAUDE_PID"
 _SH = "/bin/sh"
 _START = """\
+unset RUNNER_AGENT_CLOSED
 export LD_PRELOAD="$1/{library}${{LD_PRELOAD:+:$LD_PRELOAD}}"
 export CLAUDE_CODE_SHELL="$1/{shell}" RUNNER_AGENT_PID=$$
 shift
@@ -84,7 +87,7 @@ _SHELL_SCRIPT = """\
 done
 exec /bin/bash "$@"
 """
-_PROGRAM_SCRIPT = "#!/bin/sh\n{without}exec {program} \"$@\"\n"
+_PROGRAM_SCRIPT = '#!/bin/sh\n{without}exec {program}"$@"\n'
 
 
 def write_channel(
@@ -107,10 +110,11 @@ def write_channel(
     without = _WITHOUT_LIBRARY.format(library=_LIBRARY)
     text = _SHELL_SCRIPT.format(test=test, without=without, names=" ".join(names), kept=_KEPT)
     _write_script(folder / _SHELL, text)
+    _write_script(folder / _SERVER, _PROGRAM_SCRIPT.format(without=without, program=""))
     if bubblewrap is not None:
         # An unreachable process of an ordinary user can't make a user namespace.
         (folder / PROGRAMS).mkdir(exist_ok=True)
-        program = shlex.quote(str(bubblewrap))
+        program = f"{shlex.quote(str(bubblewrap))} "
         text = _PROGRAM_SCRIPT.format(without=without, program=program)
         _write_script(folder / PROGRAMS / "bwrap", text)
     _write_library(folder / _LIBRARY)
@@ -141,6 +145,18 @@ def start_words(folder: Path) -> tuple[str, ...]:
     """
     script = _START.format(library=_LIBRARY, shell=_SHELL)
     return (_SH, "-c", script, "runner", str(folder))
+
+
+def start_server(folder: Path, server: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an MCP server so that it is started without the library.
+
+    Args:
+        server: as agent.json names it; one that is not started stays as it is.
+    """
+    if "command" not in server:
+        return dict(server)
+    arguments = [server["command"], *server.get("args", ())]
+    return {**server, "command": str(folder / _SERVER), "args": arguments}
 
 
 def trial_words(folder: Path) -> list[str]:

@@ -130,7 +130,7 @@ def _channel_without_sandbox(request: Request) -> Iterator[Path | None]:
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(scratch(request.project)).channel
-        except PrerequisiteError:
+        except (PrerequisiteError, OSError):
             yield None
             return
         if not is_loadable(folder):
@@ -201,6 +201,7 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
             Layer("closed agent", active=True, detail="its commands can't reach its process"),
         ),
         cautions=(*_cautions(request.project), *_ci_cautions(request)),
+        channel=FOLDER,
         around=found,
         state=state,
         account_file=account_file,
