@@ -11,7 +11,7 @@ import anyio
 from runner.agent.tools import qualified_name
 from runner.errors import DeliverableError
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 10.0
 """How long a call may come before the part of the stream that asked for it."""
 
 _POLL_SECONDS = 0.01
