@@ -297,3 +297,20 @@ def test_where_the_agent_stays_in_reach_of_its_commands_nothing_is_run(
         contained(Request(project, AGENT)),
     ):
         pass
+
+
+@contains
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv /run/runner-agent /run/x",
+        "rm -f /run/runner-agent/bash",
+        ": > /run/runner-agent/bash",
+        "chmod 777 /run/runner-agent",
+        "ln -sf /bin/sh /run/runner-agent/bash",
+        "umount /run/runner-agent",
+    ],
+)
+def test_what_closes_the_agent_can_not_be_replaced(box: Containment, command: str) -> None:
+    done = run(box, Instruction.CODING, f"( {command} ) 2>/dev/null && echo DONE")
+    assert done == ""
