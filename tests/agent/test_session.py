@@ -1,6 +1,7 @@
 """A session over a client that can be made to do what the real one rarely does."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -12,9 +13,12 @@ from claude_agent_sdk import (
     ResultMessage,
     SystemMessage,
     TextBlock,
+    ToolResultBlock,
     ToolUseBlock,
+    UserMessage,
 )
 
+from runner.agent.asked import AskedCalls
 from runner.agent.session import ClaudeSession, SinkSlot, StderrTail
 from runner.credentials import KEYS_BY_THEIR_FORM
 from runner.loop.events import (
@@ -40,6 +44,7 @@ class FakeClient:
         if not waits:
             self.released.set()
         self.hangs = False
+        self.unasked: tuple[Any, ...] = ()
         self.disconnects = 0
         self.usage: dict[str, Any] | Exception = {"percentage": 41.6}
 
@@ -53,6 +58,11 @@ class FakeClient:
         await self.released.wait()
         if self.error is not None:
             raise self.error
+
+    async def receive_messages(self) -> AsyncIterator[Any]:
+        for message in self.unasked:
+            yield message
+        await anyio.sleep_forever()
 
     async def get_context_usage(self) -> dict[str, Any]:
         if isinstance(self.usage, Exception):
@@ -85,6 +95,7 @@ class FakeProcess:
 
 class FakeTools:
     bound_task: str | None = None
+    review: str | None = None
 
 
 class Scene:
@@ -100,7 +111,7 @@ class Scene:
         tail = StderrTail(KEYS_BY_THEIR_FORM)
         for line in stderr:
             tail(line)
-        self.session = ClaudeSession(**parts, slot=self.slot, stderr=tail)
+        self.session = ClaudeSession(**parts, asked=AskedCalls(), slot=self.slot, stderr=tail)
         self.events: list[StreamEvent] = []
 
     async def run(self) -> Any:
@@ -275,8 +286,57 @@ async def test_a_crashed_session_is_charged_for_the_turns_it_had() -> None:
 
 
 async def test_a_session_that_gave_its_own_account_is_charged_by_it() -> None:
-    result = await Scene(FakeClient(PAID, _result(total_cost_usd=0.25))).run()
-    assert result.cost_usd == 0.25
+    result = await Scene(FakeClient(PAID, _result(total_cost_usd=5.5))).run()
+    assert result.cost_usd == 5.5
+
+
+@pytest.mark.parametrize("claimed", [0.0, 0.01, 5.0])
+async def test_no_account_is_below_what_the_turns_cost_at_least(claimed: float) -> None:
+    result = await Scene(FakeClient(PAID, _result(total_cost_usd=claimed))).run()
+    assert result.cost_usd > 5.25
+
+
+async def test_a_second_account_does_not_take_back_what_was_spent() -> None:
+    client = FakeClient(PAID, _result(total_cost_usd=6.0))
+    scene = Scene(client)
+    first = await scene.run()
+    client.messages = (_result(total_cost_usd=0.0),)
+    assert first.cost_usd + (await scene.run()).cost_usd >= 6.0
+
+
+async def test_a_turn_can_not_be_made_cheaper_by_a_later_message() -> None:
+    cheaper = replace(PAID, usage={"input_tokens": 1})
+    result = await Scene(FakeClient(PAID, cheaper, error=RuntimeError("gone"))).run()
+    assert result.cost_usd > 5.25
+
+
+def _called(call_id: str) -> AssistantMessage:
+    return AssistantMessage([ToolUseBlock(call_id, "Bash", {"command": "make"})], "m")
+
+
+def _answered(call_id: str) -> UserMessage:
+    return UserMessage([ToolResultBlock(call_id, "ok")])
+
+
+async def test_an_end_while_a_tool_is_at_work_did_not_come_from_the_agent() -> None:
+    scene = Scene(FakeClient(_called("c1"), _result()))
+    scene.tools.review = "pass"
+    result = await scene.run()
+    assert (result.outcome, scene.tools.review) == (SessionOutcome.CRASHED, None)
+    assert "did not come from the agent" in str(result.error)
+
+
+async def test_an_end_after_the_tools_have_answered_counts() -> None:
+    result = await Scene(FakeClient(_called("c1"), _answered("c1"), _result())).run()
+    assert result.outcome is SessionOutcome.COMPLETED
+
+
+async def test_an_answer_that_nobody_asked_for_does_not_end_the_next_prompt() -> None:
+    client = FakeClient(_result())
+    scene = Scene(client)
+    await scene.run()
+    client.unasked = (_result(),)
+    assert (await scene.run()).outcome is SessionOutcome.CRASHED
 
 
 async def test_no_credentials_at_all_is_fatal_and_says_what_to_set() -> None:

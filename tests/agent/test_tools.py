@@ -80,6 +80,11 @@ async def test_a_tool_never_gets_the_value_of_a_credential(tool: str, field: str
             return handle
 
     secret = "correct-horse-0123456789"
-    made = _tool(tool, cast("Any", Tools()), lambda *_: None, Redactor({"A_TOKEN": secret}))
+    redactor = Redactor({"A_TOKEN": secret})
+
+    async def take(_name: str, _arguments: Any) -> None:
+        """Count every call as asked for."""
+
+    made = _tool(tool, cast("Any", Tools()), lambda *_: None, redactor, take)
     await made.handler({field: f"it is {secret}"})
     assert given == [{field: "it is [redacted: A_TOKEN]"}]

@@ -36,11 +36,19 @@ def test_there_is_no_review_before_one_was_submitted(tools: DeliverableTools) ->
     assert tools.review is None
 
 
-def test_the_last_review_counts(tools: DeliverableTools) -> None:
-    tools.submit_review(_review(verdict="pass", findings=[]))
+def test_the_first_review_binds(tools: DeliverableTools) -> None:
     tools.submit_review(_review(verdict="warn"))
+    with pytest.raises(DeliverableError, match=r"recorded already \(warn\)"):
+        tools.submit_review(_review(verdict="pass", findings=[]))
     assert tools.review is not None
     assert tools.review.verdict is Verdict.WARN
+
+
+def test_a_refused_review_can_be_corrected(tools: DeliverableTools) -> None:
+    with pytest.raises(DeliverableError):
+        tools.submit_review(_review(verdict="excellent"))
+    tools.submit_review(_review(verdict="warn"))
+    assert tools.review is not None
 
 
 def test_the_answer_says_what_was_recorded(tools: DeliverableTools) -> None:

@@ -385,6 +385,7 @@ async def _verify(place: Place, environment: Mapping[str, str]) -> tuple[str, ..
                 StatusRepository(place.project / ".runner" / "status.json")
             ),
             wrap=containment.wrap,
+            start=containment.start,
         )
         session = await factory.connect(SessionPlan(Instruction.VERIFY, "sonnet"))
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from runner.agent.asked import AskedCalls
 from runner.agent.hooks import deny_by_default
 from runner.agent.options import AgentSettings, is_users_tool, session_options
 from runner.agent.process import AgentProcess
@@ -38,6 +39,8 @@ class ClaudeAgentFactory:
         make_tools: returns a fresh tools; called once per session.
         wrap: puts what contains the agent in front of its command line.
         redactor: takes credentials out of all that an agent says, before anything is done with it.
+        start: the words before the agent's own command that close it to its commands; they take
+            its streams as descriptors 3 and 4.
         on_failure: is told when an injected tool could not do its work, as on a full disk.
     """
 
@@ -49,6 +52,7 @@ class ClaudeAgentFactory:
         make_tools: Callable[[Instruction], DeliverableTools],
         wrap: Callable[[Instruction, Sequence[str]], Sequence[str]] = lambda _, command: command,
         redactor: Redactor | None = None,
+        start: Sequence[str] = (),
         on_failure: Callable[[RunnerError], None] = lambda _: None,
     ) -> None:
         self._settings = settings
@@ -56,31 +60,37 @@ class ClaudeAgentFactory:
         self._make_tools = make_tools
         self._wrap = wrap
         self._redactor = Redactor(os.environ) if redactor is None else redactor
+        self._start = start
         self._on_failure = on_failure
 
     async def connect(self, plan: SessionPlan) -> ClaudeSession:
         """See `AgentFactory.connect`."""
         # The import costs a second of CPU; in a thread it overlaps with the process start.
         await anyio.to_thread.run_sync(_import_sdk)
-        words = self._wrap(plan.instruction, [str(self._settings.agent_binary)])
-        process = AgentProcess(words, self._settings.environment_entries(os.environ))
+        agent = [*self._start, str(self._settings.agent_binary)]
+        words = self._wrap(plan.instruction, agent)
+        entries = self._settings.environment_entries(os.environ)
+        process = AgentProcess(words, entries, passed_on=bool(self._start))
         slot, stderr = SinkSlot(self._redactor), StderrTail(self._redactor)
+        asked = AskedCalls()
         try:
             tools = self._make_tools(plan.instruction)
-            client = self._client(plan, process, tools, slot, stderr)
+            client = self._client(plan, process, tools, asked=asked, slot=slot, stderr=stderr)
             await _connect(client, process)
         except BaseException as error:
             await process.end(within_seconds=0)
             if isinstance(error, Exception):
                 raise _start_error(error, stderr) from error
             raise
-        return ClaudeSession(client, process, tools, slot=slot, stderr=stderr)
+        return ClaudeSession(client, process, tools, asked=asked, slot=slot, stderr=stderr)
 
     def _client(
         self,
         plan: SessionPlan,
         process: AgentProcess,
         tools: DeliverableTools,
+        *,
+        asked: AskedCalls,
         slot: SinkSlot,
         stderr: StderrTail,
     ) -> "ClaudeSDKClient":
@@ -102,7 +112,9 @@ class ClaudeAgentFactory:
                 self._settings,
                 plan,
                 launcher=process.launcher,
-                server=make_server(plan.instruction, tools, refused, self._redactor),
+                server=make_server(
+                    plan.instruction, tools, refused, redactor=self._redactor, take_call=asked.take
+                ),
                 hooks=deny_by_default(judge, slot.denied, self._settings.project_dir),
                 on_stderr=stderr,
             )

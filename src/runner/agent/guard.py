@@ -37,6 +37,7 @@ _KEEPER_GRACE_SECONDS = GRACE_SECONDS + 0.25
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP_SECONDS = 5.0  # longer than it can take, unless the kernel holds on to a process
 _KILL_ROUND_SECONDS = 0.002
@@ -51,6 +52,8 @@ def main(argv: list[str]) -> int:
         argv = argv[2:]
     pid_file, parent, command = argv[0], int(argv[1]), argv[2:]
     os.setsid()
+    # The agent's streams pass through here: no other process of this user may open them.
+    _prctl(_PR_SET_DUMPABLE, 0)
     signals = _Signals()
     if not _adopt_orphans_of(parent):
         return 128 + signal.SIGTERM

@@ -1,5 +1,6 @@
 """Everything the SDK is told about a session, in one place."""
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,9 @@ _NO_BLOCKS_OF_ITS_OWN = {
     "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
 }
 _ADDED_BY_THE_SDK = ("CLAUDE*", "PWD", "TRACEPARENT", "TRACESTATE")
+_NO_MESSAGES = json.dumps({"crossSessionInbound": "refuse"})
+"""The agent listens on a socket, and would take what any command writes there for a colleague's
+words: the message stands in its context as the system's."""
 
 _FILE_RULES = {
     "Read": ("Read",),
@@ -124,6 +128,7 @@ def session_options(
         max_buffer_size=MAX_BUFFER_BYTES,
         verbatim_prompts=True,
         sandbox=_sandbox(settings, plan.instruction),
+        settings=_NO_MESSAGES,
     )
 
 

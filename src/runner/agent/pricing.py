@@ -1,4 +1,4 @@
-"""What a session has cost when its own account of it never came.
+"""What a session has cost when its own account of it never came, or can't be true.
 
 The agent reports its cost with its result. An agent that was killed, or given up on, spent money all
 the same, and a spending limit that counted it as nothing would be none. So its tokens are priced
@@ -17,6 +17,10 @@ _PRICES = {"haiku": (1.0, 5.0), "sonnet": (6.0, 22.5), "opus": (15.0, 75.0)}
 _DEAREST = _PRICES["opus"]
 _CACHE_WRITE = 2.0
 _CACHE_READ = 0.1
+# What the cheapest model of a family ever cost. An account that says less is not true.
+_LOWEST_PRICES = {"haiku": (0.25, 1.25), "sonnet": (2.0, 10.0), "opus": (5.0, 25.0)}
+_LOWEST = _LOWEST_PRICES["haiku"]
+_LOWEST_CACHE_WRITE = 1.25
 
 
 class SpentTokens:
@@ -26,14 +30,26 @@ class SpentTokens:
         self._turns: dict[str, tuple[str, Mapping[str, Any]]] = {}
 
     def add(self, message_id: str | None, model: str, usage: Mapping[str, Any] | None) -> None:
-        """Take note of a message. A turn comes in several messages; the last one counts."""
-        if usage:
-            self._turns[message_id or str(len(self._turns))] = (model, usage)
+        """Take note of a message. A turn comes in several messages; the dearest one counts."""
+        if not usage:
+            return
+        key = message_id or str(len(self._turns))
+        known = self._turns.get(key)
+        # A later message of a turn completes it; it can't take back what the turn has used.
+        if known is None or _at(_DEAREST, _CACHE_WRITE, usage) >= _at(
+            _DEAREST, _CACHE_WRITE, known[1]
+        ):
+            self._turns[key] = (model if known is None else known[0], usage)
 
     @property
     def estimated_usd(self) -> float:
         """What the turns so far cost at most, in US dollars."""
         return sum(_cost(model, usage) for model, usage in self._turns.values())
+
+    @property
+    def least_usd(self) -> float:
+        """What the turns so far cost at least, in US dollars."""
+        return sum(_least_cost(model, usage) for model, usage in self._turns.values())
 
     @property
     def by_model(self) -> tuple[TokenUse, ...]:
@@ -56,10 +72,19 @@ class SpentTokens:
 
 def _cost(model: str, usage: Mapping[str, Any]) -> float:
     family = next((name for name in _PRICES if name in model), None)
-    per_input, per_output = _PRICES[family] if family else _DEAREST
+    return _at(_PRICES[family] if family else _DEAREST, _CACHE_WRITE, usage)
+
+
+def _least_cost(model: str, usage: Mapping[str, Any]) -> float:
+    family = next((name for name in _LOWEST_PRICES if name in model), None)
+    return _at(_LOWEST_PRICES[family] if family else _LOWEST, _LOWEST_CACHE_WRITE, usage)
+
+
+def _at(prices: tuple[float, float], cache_write: float, usage: Mapping[str, Any]) -> float:
+    per_input, per_output = prices
     asked = (
         _tokens(usage, "input_tokens")
-        + _tokens(usage, "cache_creation_input_tokens") * _CACHE_WRITE
+        + _tokens(usage, "cache_creation_input_tokens") * cache_write
         + _tokens(usage, "cache_read_input_tokens") * _CACHE_READ
     )
     return (asked * per_input + _tokens(usage, "output_tokens") * per_output) / _PER_MILLION

@@ -96,9 +96,17 @@ class AgentProcess:
         command: the program to run and its leading arguments, absolute path first.
         environment: what the program gets of the launcher's environment, one entry for each
             variable: `NAME`, `PREFIX*`, or `NAME=VALUE` for another value. None for all of it.
+        passed_on: whether its standard input and output are the descriptors 3 and 4 of the
+            command (see channel.py), whose own lead nowhere.
     """
 
-    def __init__(self, command: Sequence[str], environment: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Sequence[str] | None = None,
+        *,
+        passed_on: bool = False,
+    ) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._pid_file = self._directory / "pid"
         self._pid: int | None = None
@@ -110,8 +118,10 @@ class AgentProcess:
             rules.write_bytes(b"\0".join(map(os.fsencode, environment)))
             words += [guard.ENVIRONMENT, str(rules)]
         words += [str(self._pid_file), str(os.getpid())]
+        streams = " 3<&0 4>&1 < /dev/null > /dev/null" if passed_on else ""
         self.launcher.write_text(
-            f'#!/bin/sh\nexec {shlex.join(words)} {shlex.join(command)} "$@"\n', encoding="utf-8"
+            f'#!/bin/sh\nexec {shlex.join(words)} {shlex.join(command)} "$@"{streams}\n',
+            encoding="utf-8",
         )
         self.launcher.chmod(0o700)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from runner.agent.asked import AskedCalls
 from runner.agent.classify import SessionTail, classify_result, crashed, interrupted, refused_key
 from runner.agent.convert import stream_events
 from runner.agent.pricing import SpentTokens
@@ -25,6 +26,8 @@ from runner.loop.events import (
     StreamEvent,
     StreamText,
     StreamToolDenied,
+    StreamToolInvocation,
+    StreamToolResponse,
     StreamUsage,
     TokenUse,
 )
@@ -38,6 +41,7 @@ _USAGE_SECONDS = 5.0
 _INTERRUPT_SECONDS = 1.0
 _LEAVE_SECONDS = 0.5
 _END_SECONDS = 2.0
+_UNASKED_SECONDS = 0.02
 _UNAUTHORIZED = 401
 
 
@@ -85,10 +89,13 @@ class ClaudeSession:
         process: AgentProcess,
         tools: DeliverableTools,
         *,
+        asked: AskedCalls,
         slot: SinkSlot,
         stderr: StderrTail,
     ) -> None:
         self._client = client
+        self._asked = asked
+        self._open_calls: set[str] = set()
         self._process = process
         self._tools = tools
         self._slot = slot
@@ -100,6 +107,7 @@ class ClaudeSession:
         self._billed_usd = 0.0
         self._billed_tokens: tuple[TokenUse, ...] = ()
         self._refusals = Refusals()
+        self._prompts = 0
         self._in_turn = False
         self._interrupted = False
         self._closed = False
@@ -168,12 +176,25 @@ class ClaudeSession:
         self._process.terminate()
 
     async def _converse(self, prompt: str) -> SessionResult:
+        self._prompts += 1
+        if self._prompts > 1 and await self._spoke_unasked():
+            return self._compromised("The agent answered while nothing was asked")
         async with aclosing(self._messages(prompt)) as messages:
             async for message in messages:
                 result = self._take(message)
                 if result is not None:
                     return result
         return crashed(self._broken or "The agent process ended without a result.", self._tail())
+
+    async def _spoke_unasked(self) -> bool:
+        """Return whether an answer came since the last prompt ended: it would end the next."""
+        from claude_agent_sdk import AssistantMessage, ResultMessage  # noqa: PLC0415
+
+        with suppress(Exception), anyio.move_on_after(_UNASKED_SECONDS):
+            async for message in self._client.receive_messages():
+                if isinstance(message, AssistantMessage | ResultMessage):
+                    return True
+        return False
 
     async def _messages(self, prompt: str) -> AsyncGenerator["Message", None]:
         """Yield what the agent answers. Errors of whoever takes the messages stay their own."""
@@ -188,8 +209,7 @@ class ClaudeSession:
         from claude_agent_sdk import AssistantMessage, RateLimitEvent, ResultMessage  # noqa: PLC0415
 
         if isinstance(message, ResultMessage):
-            self._in_turn = False
-            return classify_result(message, self._tail())
+            return self._ended(classify_result(message, self._tail()))
         if isinstance(message, AssistantMessage):
             known = self._spent.estimated_usd
             self._spent.add(message.message_id, message.model, message.usage)
@@ -198,6 +218,7 @@ class ClaudeSession:
         if isinstance(message, RateLimitEvent):
             self._rate_limit = message.rate_limit_info
         for event in stream_events(message):
+            self._follow(event)
             denied = self._refusals.denial(event)
             if denied is not None:
                 self._slot(denied)
@@ -207,6 +228,29 @@ class ClaudeSession:
             if isinstance(event, StreamApiRetry) and event.http_status == _UNAUTHORIZED:
                 return refused_key(event.http_status)
         return None
+
+    def _follow(self, event: StreamEvent) -> None:
+        if isinstance(event, StreamToolInvocation):
+            self._asked.note(event.tool_use_id, event.name, event.input)
+            self._open_calls.add(event.tool_use_id)
+        elif isinstance(event, StreamToolResponse):
+            self._asked.forget(event.tool_use_id)
+            self._open_calls.discard(event.tool_use_id)
+
+    def _ended(self, result: SessionResult) -> SessionResult:
+        """Return a turn's result as far as it agrees with what the stream has shown."""
+        if result.outcome is SessionOutcome.COMPLETED and self._open_calls:
+            return self._compromised("The end of the session came while its tools were at work")
+        self._in_turn = False
+        if result.cost_usd < self._spent.least_usd:
+            known = self._spent
+            return replace(result, cost_usd=known.estimated_usd, tokens=known.by_model)
+        return result
+
+    def _compromised(self, what: str) -> SessionResult:
+        """Return the result of a session in which something else spoke for the agent."""
+        self._tools.review = None
+        return crashed(f"{what}: it did not come from the agent (security).", self._tail())
 
     def _tail(self) -> SessionTail:
         return SessionTail(self._last_text, self._rate_limit, self._stderr.lines)

@@ -3,7 +3,8 @@
 Every session gets a fresh server with the subset for its instruction (CONTRACT §5).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runner import __version__
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from claude_agent_sdk.types import McpSdkServerConfig
 
 SERVER_NAME = "runner"
+
+TakeCall = Callable[[str, dict[str, Any]], Awaitable[None]]
+"""(tool name, its arguments); raises where the session's stream asked for no such call."""
 
 RefusalSink = Callable[[str, dict[str, Any], RunnerError], None]
 """(tool name, its arguments, why it was refused)."""
@@ -60,11 +64,14 @@ def make_server(
     instruction: Instruction,
     tools: DeliverableTools,
     on_refused: RefusalSink,
+    *,
     redactor: Redactor,
+    take_call: TakeCall,
 ) -> "McpSdkServerConfig":
     """Return a fresh in-process MCP server with the tools for `instruction`.
 
     Args:
+        take_call: uses up the call that the session's stream asked for.
         on_refused: is told of every call that a tool refused, or failed to carry out.
         redactor: takes credentials out of what the tools are given: it is stored.
     """
@@ -74,12 +81,16 @@ def make_server(
     return create_sdk_mcp_server(
         SERVER_NAME,
         version=__version__,
-        tools=[_tool(name, tools, on_refused, redactor) for name in names],
+        tools=[_tool(name, tools, on_refused, redactor, take_call) for name in names],
     )
 
 
 def _tool(
-    name: str, tools: DeliverableTools, on_refused: RefusalSink, redactor: Redactor
+    name: str,
+    tools: DeliverableTools,
+    on_refused: RefusalSink,
+    redactor: Redactor,
+    take_call: TakeCall,
 ) -> "SdkMcpTool[Any]":
     from claude_agent_sdk import SdkMcpTool  # noqa: PLC0415
 
@@ -96,9 +107,21 @@ def _tool(
 
     async def call(given: dict[str, Any]) -> dict[str, Any]:
         arguments = clean(given)
-        return answer(handler, arguments, lambda error: on_refused(name, arguments, error))
+
+        def refused(error: RunnerError) -> None:
+            on_refused(name, arguments, error)
+
+        try:
+            await take_call(name, given)
+        except DeliverableError as error:
+            return answer(partial(_refuse, error), arguments, refused)
+        return answer(handler, arguments, refused)
 
     return SdkMcpTool(name, TOOL_DESCRIPTIONS[name], TOOL_SCHEMAS[name], call)
+
+
+def _refuse(error: DeliverableError, _arguments: object) -> str:
+    raise error
 
 
 def answer(

@@ -214,7 +214,7 @@ def _assemble(
             agent,
             _agent_environment(job),
             permission_rules=config.permission_rules,
-            mcp_servers=config.mcpServers,
+            mcp_servers=containment.start_servers(config.mcpServers),
             extra_tools=config.extra_tools,
             sandbox=containment.sdk_settings,
             rules=environment_rules(job.project_dir),
@@ -223,6 +223,7 @@ def _assemble(
         make_tools=parts.make_tools,
         wrap=containment.wrap,
         redactor=_redactor(job),
+        start=containment.start,
         on_failure=failures.append,
     )
     around = Surroundings(

@@ -163,7 +163,7 @@ TOOL_DESCRIPTIONS: dict[str, str] = {
     "and it is no longer counted or worked on. This can't be taken back.",
     "verify": "Mark a deliverable as checked in this sync, after its status was set to what you "
     "found. A sync is complete when every active deliverable is marked.",
-    "submit_review": "Give your verdict on the phase; the last one counts. pass: every criterion was "
+    "submit_review": "Give your verdict on the phase, once: it can not be changed. pass: every criterion was "
     "seen to hold and nothing was weakened. warn: it holds, with flaws that should be known. fail: a "
     "criterion does not hold, could not be shown, or a check was weakened. One finding for each "
     "problem; a fail is mended from the findings alone.",

@@ -53,7 +53,7 @@ class DeliverableTools:
         command_problem: says why a verification command would not be run, None when it would.
 
     Attributes:
-        review: the last verdict that `submit_review` accepted.
+        review: the verdict that `submit_review` accepted; None once it is not trusted.
     """
 
     def __init__(
@@ -147,13 +147,19 @@ class DeliverableTools:
         return text + (f"Still to verify: {_first(left)}." if left else "All are verified: finish.")
 
     def submit_review(self, args: Any) -> str:
-        """Take the verdict of a review; a later one replaces it."""
+        """Take the verdict of a review. The first one binds; a correction is a new review."""
+        if self.review is not None:
+            raise DeliverableError(
+                f"submit_review: this review is recorded already ({self.review.verdict}), and can't "
+                "be changed. Nothing was changed.",
+                hint="End the session.",
+            )
         file = self._repository.load()
         known = [d.id for d in file.deliverables] if file is not None else []
         self.review = ReviewReader(known).review(args)
         return (
             f"Your review is recorded: {self.review.verdict}, "
-            f"{plural(len(self.review.findings), 'finding')}. Submit again only to correct it; otherwise end the session."
+            f"{plural(len(self.review.findings), 'finding')}. End the session."
         )
 
     def _check_commands(self, plan: Plan) -> None:

@@ -4,6 +4,7 @@ The commands run in the real bubblewrap where this machine lets it start.
 """
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.agent.containment import channel
 from runner.agent.containment.binary import Bubblewrap, candidates
 from runner.agent.containment.environment import ALLOWLIST
 from runner.agent.containment.probe import Request, contained, switched_off
@@ -82,6 +84,7 @@ def test_it_says_what_is_active(box: Containment) -> None:
         "bubblewrap",
         "read-only overlay",
         "network",
+        "closed agent",
     ]
 
 
@@ -282,3 +285,35 @@ def test_the_environment_switches_it_off(value: str, off: bool) -> None:
 
 def test_without_the_variable_it_stays_on() -> None:
     assert not switched_off({})
+
+
+@contains
+def test_where_the_agent_stays_in_reach_of_its_commands_nothing_is_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    does_nothing = {"x86_64": bytes.fromhex("c3"), "aarch64": bytes.fromhex("c0035fd6")}
+    machine = platform.machine()
+    number = channel.MACHINES[machine][0]
+    monkeypatch.setitem(channel.MACHINES, machine, (number, does_nothing[machine]))
+    with (
+        pytest.raises(PrerequisiteError, match="reach the agent's own process"),
+        contained(Request(project, AGENT)),
+    ):
+        pass
+
+
+@contains
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv /run/runner-agent /run/x",
+        "rm -f /run/runner-agent/bash",
+        ": > /run/runner-agent/bash",
+        "chmod 777 /run/runner-agent",
+        "ln -sf /bin/sh /run/runner-agent/bash",
+        "umount /run/runner-agent",
+    ],
+)
+def test_what_closes_the_agent_can_not_be_replaced(box: Containment, command: str) -> None:
+    done = run(box, Instruction.CODING, f"( {command} ) 2>/dev/null && echo DONE")
+    assert done == ""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runner.agent.containment import channel
 from runner.agent.containment.binary import Bubblewrap
 from runner.agent.containment.caches import cache_variables
 from runner.agent.containment.ci import job_folder
@@ -18,7 +19,6 @@ from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.repository import repository_mounts
 from runner.agent.containment.scratch import Scratch
 from runner.agent.containment.secrets import secret_paths
-from runner.programs import find_program
 
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
@@ -41,8 +41,6 @@ _NEEDED_OF_RUN = (
     "systemd/resolve", "resolvconf", "NetworkManager/resolv.conf", "connman/resolv.conf",
     "current-system", "booted-system", "opengl-driver",
 )  # fmt: skip
-# A mount point in a mount point: no agent can put another folder in its place.
-_PROGRAMS = "/run/runner-programs"
 _PATH_LISTS = ("PATH", "PYTHONPATH")
 _PATHS = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE")
 
@@ -55,8 +53,11 @@ class Surroundings:
         project: absolute, links resolved; so is home.
         needed: programs and folders that must stay visible wherever they lie.
         nests: whether the agent's own sandbox is to start inside.
+        signs_in: whether the program in the box is the agent, which signs in.
+        environ: the user's own environment: it says where things are, and what is secret.
+        rules: what of it enters. Whoever starts the box gives bubblewrap that alone: what it
+            is started with can be read inside, in /proc.
         read_only: folders in the project that agents must not write.
-        environ: the agent's environment before containment.
     """
 
     bubblewrap: Bubblewrap
@@ -69,14 +70,13 @@ class Surroundings:
     rules: EnvironmentRules = ALLOWLIST
     nests: bool = False
     signs_in: bool = True
+    read_only: tuple[Path, ...] = ()
 
     @property
     def inside(self) -> Mapping[str, str]:
         """The variables that a program in the box is started with."""
         rules, environ = self.rules, self.environ
         return rules.of_agents(environ) if self.signs_in else rules.of_commands(environ)
-
-    read_only: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,7 @@ def _outside(around: Surroundings) -> Iterator[str]:
     yield from ("--tmpfs", "/run")
     for name in _NEEDED_OF_RUN:
         yield from ("--ro-bind-try", f"/run/{name}", f"/run/{name}")
+    yield from ("--ro-bind", str(around.scratch.channel), str(channel.FOLDER))
     for source, target in _temporary(around.scratch):
         yield from ("--bind", str(source), str(target))
     visible = _made_visible(around)
@@ -282,8 +283,9 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
         "TMPDIR": "/tmp",  # noqa: S108 - private to the run
     }
     if around.nests:
-        variables["PATH"] = f"{_PROGRAMS}{os.pathsep}{around.environ.get('PATH', os.defpath)}"
-        yield from ("--ro-bind", str(_nested_programs(around)), _PROGRAMS)
+        programs = channel.FOLDER / channel.PROGRAMS
+        folders = (str(programs), around.environ.get("PATH", os.defpath))
+        variables["PATH"] = os.pathsep.join(folders)
         around.scratch.ignore.write_text(_ignored_by_git(around), encoding="utf-8")
         yield from _bind("--ro-bind", around.scratch.ignore)
     if "RUNNER_TEMP" in around.environ:
@@ -294,21 +296,6 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
     if covered is not None:  # not before: what is mounted below it needs places made in it
         yield from ("--remount-ro", str(covered))
     yield from ("--chdir", str(around.project), "--")
-
-
-def _nested_programs(around: Surroundings) -> Path:
-    """Return a folder with what the agent's own sandbox starts, which it looks up on the PATH.
-
-    An agent may write to folders on the PATH: with a program of its own there it would have its
-    commands run without that sandbox.
-    """
-    folder = around.scratch.root / "programs"
-    folder.mkdir(exist_ok=True)
-    socat = find_program("socat", around.project, around.environ.get("PATH", os.defpath))
-    for name, program in (("bwrap", around.bubblewrap.path), ("socat", socat)):
-        if program is not None and not (folder / name).is_symlink():
-            (folder / name).symlink_to(program)
-    return folder
 
 
 def _git_settings(around: Surroundings) -> dict[str, str]:

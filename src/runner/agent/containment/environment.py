@@ -50,6 +50,10 @@ class EnvironmentRules:
         """Return what a command gets that runner starts by itself: nothing that signs in."""
         return dict(_inside(self, frozenset(environ.items()), signs_in=False))
 
+    def for_agents_alone(self, environ: Mapping[str, str]) -> list[str]:
+        """Return the names that an agent gets and its commands do not."""
+        return sorted(self.of_agents(environ).keys() - self.of_commands(environ).keys())
+
     def left_out(self, environ: Mapping[str, str]) -> list[str]:
         """Return the names of the variables that neither agents nor commands get."""
         return sorted(

@@ -2,15 +2,24 @@
 
 import errno
 import os
+import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.agent.containment.binary import MINIMUM, Bubblewrap, candidates
 from runner.agent.containment.box import Surroundings, box_command
 from runner.agent.containment.caches import link_cargo_settings
+from runner.agent.containment.channel import (
+    FOLDER,
+    MACHINES,
+    REACHABLE,
+    is_loadable,
+    trial_words,
+    write_channel,
+)
 from runner.agent.containment.ci import job_folder
 from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.containment.repository import undo_redirection, unprotected
@@ -37,7 +46,8 @@ _NOT_CONTAINED = 91
 _NOT_WRITABLE = 92
 # `test -w` asks the kernel, so that a read-only mount counts whoever we are.
 _LOOK = (
-    f'test ! -w / || exit {_NOT_CONTAINED}; test -z "$2" || test -w "$1" || exit {_NOT_WRITABLE}'
+    f'test ! -w / || exit {_NOT_CONTAINED}; test -z "$2" || test -w "$1" || exit {_NOT_WRITABLE}; '
+    'shift 2; exec "$@"'
 )
 _OFF = Caution(
     "The sandbox is off: only the command policy stands between the agent and this machine.",
@@ -110,7 +120,8 @@ def contained(
     """
     if not request.wanted:
         off = Layer("sandbox", active=False, detail="switched off")
-        yield Containment("off", (off,), (_OFF, *_ci_cautions(request)))
+        with _channel_without_sandbox(request) as folder:
+            yield Containment("off", (off,), (_OFF, *_ci_cautions(request)), channel=folder)
     elif request.platform == "darwin":
         yield _with_sdk(request)
     else:
@@ -118,6 +129,25 @@ def contained(
         _require_socat(request)
         with scratch(request.project) as folders, _watched(request.project, warn):
             yield _with_bubblewrap(request, folders)
+
+
+@contextmanager
+def _channel_without_sandbox(request: Request) -> Iterator[Path | None]:
+    """Give what closes agents to commands that are not contained; None where that can't work."""
+    if request.platform != "linux" or platform.machine() not in MACHINES:
+        yield None
+        return
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(scratch(request.project)).channel
+        except (PrerequisiteError, OSError):
+            yield None
+            return
+        if not is_loadable(folder):
+            yield None
+            return
+        write_channel(folder, request.rules.for_agents_alone(request.environ))
+        yield folder
 
 
 def _with_sdk(request: Request) -> Containment:
@@ -157,8 +187,11 @@ def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
         raise PrerequisiteError(
             f"The sandbox can't be started ({why}).", hint=f"{install}{_HOW_TO}"
         )
+    write_channel(folders.channel, request.rules.for_agents_alone(request.environ))
     return Containment(
-        f"off: it can't be started here ({why})", (Layer("bubblewrap", active=False, detail=why),)
+        f"off: it can't be started here ({why})",
+        (Layer("bubblewrap", active=False, detail=why),),
+        channel=folders.channel if is_loadable(folders.channel) else None,
     )
 
 
@@ -166,6 +199,12 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
     if program.version < MINIMUM:
         raise _CannotStartError(f"{program.label} is too old")
     found = _surroundings(request, folders, program)
+    write_channel(
+        folders.channel,
+        request.rules.for_agents_alone(request.environ),
+        bubblewrap=program.path,
+        programs=_nested_programs(request),
+    )
     account_file = claude_config(request.environ, found.home)[1]
     cache = project_state(request.project)
     state = new_state(found, folders.new_folder(), account_file, cache)
@@ -179,13 +218,23 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
             Layer("bubblewrap", active=True, detail=program.label),
             Layer("read-only overlay", active=overlay is None, detail=overlay or "works"),
             Layer("network", active=not request.network, detail=_network_in_full(request)),
+            Layer("closed agent", active=True, detail="its commands can't reach its process"),
         ),
         cautions=(*_cautions(request), *_ci_cautions(request)),
+        channel=FOLDER,
         around=found,
         state=state,
         account_file=account_file,
         overlay_works=overlay is None,
     )
+
+
+def _nested_programs(request: Request) -> dict[str, Path]:
+    """Return what the agent's own sandbox starts besides bubblewrap, and looks up on the PATH."""
+    if request.network:
+        return {}
+    socat = find_program("socat", request.project, request.environ.get("PATH", os.defpath))
+    return {} if socat is None else {"socat": socat}
 
 
 def _surroundings(request: Request, folders: Scratch, program: Bubblewrap) -> Surroundings:
@@ -237,6 +286,7 @@ def _make_state_folder(project: Path) -> None:
 def _require_works(request: Request, box: Sequence[str]) -> None:
     writable = "yes" if os.access(request.project, os.W_OK) else ""
     look = [*box, "/bin/sh", "-c", _LOOK, "sh", str(request.project), writable]
+    look += trial_words(FOLDER)
     try:
         code, said = finish(start(look))
     except OSError as error:
@@ -248,6 +298,8 @@ def _require_works(request: Request, box: Sequence[str]) -> None:
             f"and runner runs as user {os.geteuid()}.",
             hint=f"Run it as that user (docker run --user {owner}), or give the folder to yours.",
         )
+    if code == REACHABLE:
+        raise _CannotStartError("commands in it can reach the agent's own process")
     if code == _NOT_CONTAINED:
         raise _CannotStartError("it starts, but does not contain anything")
     if code:

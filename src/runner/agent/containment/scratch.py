@@ -19,7 +19,7 @@ from runner.errors import PrerequisiteError
 
 _PREFIX = "runner-scratch-"
 _LOCK = "in-use"
-_FOLDERS = ("tmp", "var-tmp", "void", "sessions")
+_FOLDERS = ("tmp", "var-tmp", "void", "sessions", "channel")
 _ACCOUNT_KEYS = (
     "oauthAccount", "userID", "primaryApiKey", "customApiKeyResponses", "hasCompletedOnboarding",
 )  # fmt: skip
@@ -54,6 +54,11 @@ class Scratch:
     def empty(self) -> Path:
         """An empty file, to hide others behind."""
         return self.root / "empty"
+
+    @property
+    def channel(self) -> Path:
+        """What closes agents to their own commands (see channel.py)."""
+        return self.root / "channel"
 
     @property
     def ignore(self) -> Path:

@@ -1,6 +1,6 @@
 """What contains the agent in a run, and the wrapping that does it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from runner.agent.containment.box import (
     read_only_box_command,
     verification_box_command,
 )
+from runner.agent.containment.channel import start_server, start_words
 from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.scratch import prepare_claude
@@ -48,17 +49,31 @@ class Containment:
         layers: all that this machine could have, active or not.
         cautions: to be shown as warnings before the first session.
         overlays: the layers of the read-only sessions wrapped so far, in order.
+        channel: where an agent finds what closes it to its commands (see channel.py); None
+            where this machine has nothing for it.
     """
 
     summary: str
     layers: tuple[Layer, ...] = ()
     cautions: tuple[Caution, ...] = ()
     overlays: list[Overlay] = field(default_factory=list)
+    channel: Path | None = None
 
     @property
     def active(self) -> bool:
         """Whether the operating system contains the agent at all."""
         return any(layer.active for layer in self.layers)
+
+    @property
+    def start(self) -> tuple[str, ...]:
+        """The words before an agent's own that close it to its commands (see channel.py)."""
+        return () if self.channel is None else start_words(self.channel)
+
+    def start_servers(self, servers: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of the user's MCP servers as an agent is to start them."""
+        if self.channel is None:
+            return dict(servers)
+        return {name: start_server(self.channel, server) for name, server in servers.items()}
 
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
         """Return the command that runs `command` contained, as sessions of its kind are."""
