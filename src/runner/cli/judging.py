@@ -36,7 +36,7 @@ def judges_of(
         project,
         containment,
         settings=policy,
-        timeout_minutes=common.timeout_minutes,
+        verification=common,
         environ={name: value for name, value in os.environ.items() if name not in hidden},
     )
     briefing = PhaseBriefing(

@@ -5,7 +5,7 @@ without links in it, because bubblewrap does not follow absolute ones.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from runner.agent.containment.caches import cache_variables
 from runner.agent.containment.ci import job_folder
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.repository import repository_mounts
+from runner.agent.containment.rooms import OBJECTS_IN_THE_BOX, Layer, RoomMounts
 from runner.agent.containment.scratch import Scratch
 from runner.agent.containment.secrets import (
     hidden_variables,
@@ -108,8 +109,48 @@ def verification_box_command(around: Surroundings, state: PrivateState) -> list[
     return [program, *(["--unshare-net"] if around.nests else []), *words]
 
 
-def _outside(around: Surroundings) -> Iterator[str]:
-    """Everything else: read-only, with private temporary folders, and without secrets."""
+def clean_box_command(around: Surroundings, room: RoomMounts) -> list[str]:
+    """Return the words for a command that runs in a clean room, signed in to nothing.
+
+    No folder that an agent session could write is seen: the room's own lie over the project, the
+    home folder or its caches, and the temporary folders.
+    """
+    environ = without_credentials(around.environ)
+    inner = replace(around, environ=environ, nests=False, scratch=room.scratch)
+    home, project = room.layers_of(around.home), room.layers_of(around.project)
+    rest = [layer for layer in room.layers if layer not in (*home, *project)]
+    program, *words = _outside(inner, _layered(home))
+    mounts = [*_layered(rest), *_layered(project), *_borrowed(around, room)]
+    net = ["--unshare-net"] if around.nests else []
+    return [
+        program,
+        *net,
+        *words,
+        *mounts,
+        *_ends(inner, {**room.variables, **_git_settings(inner)}),
+    ]
+
+
+def _layered(layers: Iterable[Layer]) -> Iterator[str]:
+    for layer in layers:
+        yield from layer.words()
+
+
+def _borrowed(around: Surroundings, room: RoomMounts) -> Iterator[str]:
+    if (around.project / ".runner").is_dir():
+        yield from _bind("--ro-bind", around.project / ".runner")
+    if room.objects is not None:
+        yield from ("--ro-bind", str(room.objects), str(OBJECTS_IN_THE_BOX))
+    if room.hidden is not None:
+        yield from ("--ro-bind", str(room.scratch.void), str(room.hidden))
+
+
+def _outside(around: Surroundings, home: Iterable[str] = ()) -> Iterator[str]:
+    """Everything else: read-only, with private temporary folders, and without secrets.
+
+    Args:
+        home: the mount of a home folder that is not the real one.
+    """
     yield from (str(around.bubblewrap.path), *_NAMESPACES)
     if around.nests and os.geteuid() == 0:
         for capability in _NESTING:
@@ -134,6 +175,7 @@ def _outside(around: Surroundings) -> Iterator[str]:
         yield from ("--tmpfs", str(job))
     for path in visible:
         yield from _bind("--ro-bind", path)
+    yield from home
     yield from _hidden(around)
 
 
@@ -227,8 +269,12 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
         **cache_variables(state.cache, around.environ),
         **_git_settings(around),
         "CLAUDE_CONFIG_DIR": str(state.claude),
-        "TMPDIR": "/tmp",  # noqa: S108 - private to the run
     }
+    yield from _ends(around, variables)
+
+
+def _ends(around: Surroundings, given: Mapping[str, str]) -> Iterator[str]:
+    variables = {**given, "TMPDIR": "/tmp"}  # noqa: S108 - private to the run
     if around.nests:
         folders = (around.environ.get("PATH", os.defpath), str(around.bubblewrap.path.parent))
         variables["PATH"] = os.pathsep.join(folders)

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.agent.containment.binary import MINIMUM, Bubblewrap, candidates
@@ -100,9 +100,12 @@ def contained(
     """
     if not request.wanted:
         off = Layer("sandbox", active=False, detail="switched off")
-        yield Containment("off", (off,), (_OFF, *_ci_cautions(request)))
+        with scratch(request.project) as folders:
+            cautions = (_OFF, *_ci_cautions(request))
+            yield Containment("off", (off,), cautions, scratch=folders)
     elif request.platform == "darwin":
-        yield _with_sdk(request)
+        with scratch(request.project) as folders:
+            yield replace(_with_sdk(request), scratch=folders)
     else:
         _refuse_home(request)
         _require_socat(request)
@@ -110,7 +113,7 @@ def contained(
             yield _with_bubblewrap(request, folders)
 
 
-def _with_sdk(request: Request) -> Containment:
+def _with_sdk(request: Request) -> SdkContainment:
     detail = "Bash contained by Seatbelt; network closed for it"
     layer = Layer("Seatbelt", active=True, detail=detail)
     return SdkContainment(
@@ -142,9 +145,8 @@ def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
         raise PrerequisiteError(
             f"The sandbox can't be started ({why}).", hint=f"{install}{_HOW_TO}"
         )
-    return Containment(
-        f"off: it can't be started here ({why})", (Layer("bubblewrap", active=False, detail=why),)
-    )
+    off = Layer("bubblewrap", active=False, detail=why)
+    return Containment(f"off: it can't be started here ({why})", (off,), scratch=folders)
 
 
 def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Containment:
@@ -166,6 +168,7 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
             Layer("network", active=not request.network, detail=_network_in_full(request)),
         ),
         cautions=(*_cautions(request.project), *_ci_cautions(request)),
+        scratch=folders,
         around=found,
         state=state,
         account_file=account_file,
