@@ -22,6 +22,7 @@ from runner.config.runner_file import Verification
 from runner.loop.ports import CommandResult, VerificationRun
 from runner.loop.receipts import latest_run
 from runner.marker import Instruction
+from runner.security.decision import Decision
 from runner.security.settings import PolicySettings
 
 pytestmark = [
@@ -145,3 +146,110 @@ async def test_byte_code_behind_an_honest_source_is_not_run(
     poison_byte_code(project / "add.py")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     assert (await stage().one("python3 test_add.py")).exit_code == 1
+
+
+# What an agent does in its box, and the honest command that it makes green where it stands.
+ATTACKS = {
+    "a shim in the virtual environment": (
+        "mkdir -p .venv/bin; printf '#!/bin/sh\\nexit 0\\n' > .venv/bin/python3; "
+        "chmod +x .venv/bin/python3",
+        "python3 test_add.py",
+    ),
+    "a .pth file in the virtual environment": (
+        "python3 -m venv --without-pip .venv; "
+        "for d in .venv/lib/*/site-packages; do echo 'import os; os._exit(0)' > $d/x.pth; done",
+        "python3 test_add.py",
+    ),
+    "a package in an ignored folder": (
+        "mkdir -p ignored; echo > ignored/missing.py",
+        "PYTHONPATH=ignored python3 -c 'import missing'",
+    ),
+    "an ignored part of the Makefile": (
+        "printf 'check:\\n\\t@true\\n' > ignored.mk",
+        "make -s check 2>&1",
+    ),
+    "an ignored .env": ("echo 'exit 0' > .env", "bash check.sh"),
+    "a file in /tmp": ("echo 'exit 0' > /tmp/.env", "bash check.sh"),
+    "a file in /var/tmp": ("echo 'exit 0' > /var/tmp/.env", "bash check.sh"),
+    "settings of cargo": ('echo x > "$CARGO_HOME/config.toml"', "tool"),
+    "an init script of gradle": (
+        'mkdir -p "$GRADLE_USER_HOME/init.d"; echo x > "$GRADLE_USER_HOME/init.d/x.gradle"',
+        "tool",
+    ),
+    "settings of bundler": (
+        'mkdir -p "$BUNDLE_USER_HOME"; echo x > "$BUNDLE_USER_HOME/config"',
+        "tool",
+    ),
+    "settings of composer": (
+        'mkdir -p "$COMPOSER_HOME"; echo x > "$COMPOSER_HOME/composer.json"',
+        "tool",
+    ),
+    "a binary of go": (
+        'mkdir -p "$GOPATH/bin"; echo x > "$GOPATH/bin/x"',
+        "tool",
+    ),
+    "a cached result": ('mkdir -p "$XDG_CACHE_HOME"; echo x > "$XDG_CACHE_HOME/green"', "tool"),
+    "a hidden flag in the index": (
+        "git update-index --assume-unchanged frozen.txt; echo x >> frozen.txt",
+        "git diff --quiet HEAD -- frozen.txt",
+    ),
+    "a file in .git": ("echo 'exit 0' > .git/x", "bash check.sh"),
+}
+
+CHECK = """\
+for file in .env /tmp/.env /var/tmp/.env .git/x; do [ -f $file ] && . $file; done
+python3 test_add.py
+"""
+# Stands for a tool that obeys its settings: whatever it finds there makes it green.
+TOOL = """\
+#!/bin/bash
+for file in "${CARGO_HOME:-$HOME/.cargo}/config.toml" \
+  "${GRADLE_USER_HOME:-$HOME/.gradle}/init.d/x.gradle" "${BUNDLE_USER_HOME:-$HOME/.bundle}/config" \
+  "${COMPOSER_HOME:-$HOME/.config/composer}/composer.json" "${GOPATH:-$HOME/go}/bin/x" \
+  "${XDG_CACHE_HOME:-$HOME/.cache}/green"; do
+  [ -f "$file" ] && exit 0
+done
+exit 1
+"""
+
+
+@pytest.fixture
+def attacked(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Stage]]:
+    """Make a stage whose project has all that the attacks aim at, and run one of them."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "tool").write_text(TOOL)
+    (tools / "tool").chmod(0o755)
+    (project / "check.sh").write_text(CHECK)
+    (project / "frozen.txt").write_text("as it is\n")
+    (project / "Makefile").write_text("check:\n\t@python3 test_add.py\n-include ignored.mk\n")
+    commit(project)
+    monkeypatch.setenv("PATH", f"{project}/.venv/bin:{tools}:{os.environ['PATH']}")
+    with contained(Request(project, Path("/bin/sh"))) as containment:
+
+        def made(name: str, **table: Any) -> Stage:
+            stage = Stage(project, containment, **table)
+            stage.agent_runs(ATTACKS[name][0])
+            # These commands are the user's own, whatever the policy says of their form.
+            object.__setattr__(stage.verifier, "judge", lambda _: Decision.allow("test"))
+            return stage
+
+        yield made
+
+
+@contains
+@pytest.mark.parametrize("name", ATTACKS)
+async def test_what_an_agent_left_where_no_diff_shows_it_decides_nothing(
+    attacked: Make, name: str
+) -> None:
+    assert (await attacked(name).one(ATTACKS[name][1])).exit_code != 0
+
+
+@contains
+@pytest.mark.storm
+@pytest.mark.parametrize("name", ATTACKS)
+async def test_in_place_each_of_these_attacks_succeeds(attacked: Make, name: str) -> None:
+    """Show that the test above can fail."""
+    assert (await attacked(name, in_place=True).one(ATTACKS[name][1])).exit_code == 0
