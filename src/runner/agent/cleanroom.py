@@ -30,6 +30,8 @@ from runner.config.dependencies import DECLARED, SetupCommand, Tree, setup_comma
 from runner.loop.checkout import Checkout, changed_files, check_out, files_of, ignored_files
 from runner.loop.conditions import Conditions, SetupResult
 from runner.loop.ports import CommandResult
+from runner.loop.shadow_git import GitError
+from runner.wording import reason
 
 Wrap = Callable[[Sequence[str]], Sequence[str]]
 _DIFFERENT_PATH = (
@@ -84,13 +86,18 @@ class Room:
     _remove: Callable[[], None]
 
     async def leave(self) -> Conditions:
-        """Throw the room away. Raises GitError when what was changed can't be told."""
-        try:
-            changed = await anyio.to_thread.run_sync(self._changed)
-        finally:
-            with anyio.CancelScope(shield=True):
+        """Throw the room away; return the conditions with what was changed in it."""
+        changed: tuple[str, ...] = ()
+        remark = self.conditions.remark
+        with anyio.CancelScope(shield=True):
+            try:
+                changed = await anyio.to_thread.run_sync(self._changed)
+            except (GitError, OSError) as error:
+                told = f"Which files the commands changed can't be told: {reason(error)}"
+                remark = f"{remark} {told}".strip()
+            finally:
                 await anyio.to_thread.run_sync(self._remove)
-        return replace(self.conditions, changed=changed)
+        return replace(self.conditions, changed=changed, remark=remark)
 
 
 @dataclass(slots=True)
@@ -118,6 +125,7 @@ class CleanRooms:
 
         Raises:
             GitError: the tree can't be laid out.
+            OSError: a folder can't be made.
         """
         started = time.monotonic()
         prepared = await anyio.to_thread.run_sync(self._checked_out)

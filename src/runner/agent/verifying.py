@@ -127,7 +127,7 @@ class SandboxedVerifier:
 
         try:
             room = await rooms.enter(run_setup)
-        except GitError as error:
+        except (GitError, OSError) as error:
             text = f"it was not run: no clean room could be made ({reason(error)})"
             return self._not_run(commands, folder, text), Conditions(clean=True, remark=text)
         try:
