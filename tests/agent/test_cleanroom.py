@@ -350,6 +350,26 @@ async def test_files_too_large_for_a_snapshot_are_in_the_room(
 
 
 @contains
+async def test_submodules_are_in_the_room_and_other_nested_repositories_are_not(
+    project: Path, stage: Make, tmp_path: Path
+) -> None:
+    library = tmp_path / "library"
+    for folder in (library, project / "nested"):
+        git(project, "init", "-q", str(folder))
+        (folder / "a.py").write_text("a\n")
+        commit(folder)
+    git(project, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(library), "sub")
+    (project / "sub" / "b.py").write_text("b\n")
+    made = stage()
+    run = await made.verify("cat sub/a.py sub/b.py", "ls nested/a.py")
+    assert [result.exit_code for result in run.results] == [0, 2]
+    assert run.conditions is not None
+    assert run.conditions.nested == ("nested",)
+    (project / "sub" / "b.py").unlink()
+    assert (await made.one("ls sub")).output_tail == "a.py"
+
+
+@contains
 async def test_git_tells_in_the_room_what_it_tells_in_the_project(
     project: Path, stage: Make
 ) -> None:

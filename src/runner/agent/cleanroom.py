@@ -39,6 +39,11 @@ _DIFFERENT_PATH = (
     "folder in full reaches the real one, with all that agents left there."
 )
 
+_CLOSED = (
+    "The network is closed for commands, so setup can use nothing but what the user's own caches hold. "
+    "The user can open it, name other setup commands under [verification], or verify in place."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -137,7 +142,7 @@ class CleanRooms:
         place, folder = self._place(prepared, above_setup=True)
         conditions = Conditions(
             clean=True,
-            remark=_DIFFERENT_PATH if self.builder is None else "",
+            remark=self._remark(prepared.setup),
             setup=prepared.setup,
             ignored=prepared.ignored,
             nested=prepared.checkout.nested,
@@ -150,6 +155,12 @@ class CleanRooms:
             _changed=lambda: self._changed(prepared, folder),
             _remove=lambda: self._forget(prepared, folder),
         )
+
+    def _remark(self, setup: Sequence[SetupResult]) -> str:
+        if self.builder is None:
+            return _DIFFERENT_PATH
+        closed = self.builder.around.nests and any(result.exit_code for result in setup)
+        return _CLOSED if closed else ""
 
     @property
     def _overlays(self) -> bool:

@@ -1,7 +1,7 @@
 """A project's files as a commit of everything would hold them, laid out in a folder of ours.
 
-Tracked and untracked files are in it; ignored ones, byte code that Python cached, and nested
-repositories are not. The folder is written by this module alone, so that a later state of the project
+Tracked and untracked files are in it, and those of submodules; ignored ones, byte code that Python
+cached, and other nested repositories are not. The folder is written by this module alone, so that a later state of the project
 is laid out by its difference to the one before.
 """
 
@@ -30,7 +30,8 @@ _GENERATED = (
 )  # fmt: skip
 _REFERENCE = re.compile(r"[0-9a-f]{40,64} refs/[^\s\x00-\x20~^:?*\[\\]+")
 _HEAD = re.compile(r"refs/heads/[^\s\x00-\x20~^:?*\[\\]+")
-_SHALLOW_BYTES = 1024 * 1024
+_SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_SMALL_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,9 @@ def check_out(project: Path, place: Path, *, borrowed: Path | None = None) -> Ch
             if own:
                 _make_repository(git, files / ".git", place / "checkout.index", borrowed)
         (files / STATE_DIRECTORY).mkdir(exist_ok=True)
-        key = "\n".join((snapshot.tree, *_copy_large(project, files, snapshot)))
+        submodules = dict(_lay_out_submodules(project, place, snapshot))
+        large = _copy_large(project, files, snapshot)
+        key = "\n".join((snapshot.tree, *map(" ".join, submodules.items()), *large))
     except OSError as error:
         raise GitError(f"The files can't be laid out: {error.strerror or error}.") from error
     return Checkout(
@@ -90,7 +93,7 @@ def check_out(project: Path, place: Path, *, borrowed: Path | None = None) -> Ch
         place / "checkout.index",
         key,
         snapshot.tree,
-        snapshot.nested,
+        tuple(name for name in snapshot.nested if name not in submodules),
         repository.objects if own else None,
         repository,
     )
@@ -151,6 +154,31 @@ def _lay_out(git: ShadowGit, tree: str, index: Path) -> None:
         git.run("update-index", "-z", "--force-remove", "--stdin", index=index, stdin=lines)
 
 
+def _lay_out_submodules(
+    project: Path, place: Path, snapshot: Snapshot
+) -> Iterator[tuple[str, str]]:
+    """Lay out what `.gitmodules` names, without a `.git`; yield each path with its tree."""
+    files = place / "files"
+    try:
+        text = read_regular(files / ".gitmodules", limit=_SMALL_BYTES, within=files)
+    except OSError:
+        return
+    named = set(_SUBMODULE.findall(text.decode("utf-8", "replace")))
+    for number, name in enumerate(sorted(named & set(snapshot.nested))):
+        repository = find_repository(project / name)
+        target = files / name
+        if repository is None or repository.top != project / name:
+            continue
+        if target.parent.resolve() != files.resolve() / Path(name).parent:
+            continue
+        target.mkdir(parents=True, exist_ok=True)
+        with shadow_git(repository) as git:
+            tree = take_snapshot(git, place / f"submodule-{number}.snapshot").tree
+        with shadow_git(repository, work_tree=target) as git:
+            _lay_out(git, tree, place / f"submodule-{number}.index")
+        yield name, tree
+
+
 def _clear(git: ShadowGit, index: Path) -> None:
     """Take away what is no part of the tree, such as large files of an earlier state."""
     for name in names(git.run("ls-files", "-z", "--others", index=index)):
@@ -193,7 +221,7 @@ def _make_repository(git: ShadowGit, folder: Path, index: Path, borrowed: Path |
     (folder / "packed-refs").write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
     (folder / "HEAD").write_text(_head(git), encoding="utf-8")
     with suppress(OSError):
-        shallow = read_regular(real.common / "shallow", limit=_SHALLOW_BYTES)
+        shallow = read_regular(real.common / "shallow", limit=_SMALL_BYTES)
         (folder / "shallow").write_bytes(shallow)
     if index.exists():
         shutil.copyfile(index, folder / "index")
