@@ -130,7 +130,7 @@ def _with_pip(tree: Tree) -> str | None:
 
 def _requirement_files(tree: Tree) -> Iterator[str]:
     for path in sorted(tree.files.glob("*requirements*.txt")):
-        if tree.has(path.name):
+        if tree.has(path.name) and path.name.isprintable():
             yield from ("-r", path.name)
 
 
@@ -148,18 +148,19 @@ def _package(tree: Tree) -> Iterator[str]:
 def _groups(tree: Tree) -> Iterator[str]:
     """Yield the requirements of the dependency groups for development; older pips know none."""
     groups = _toml(tree, "pyproject.toml").get("dependency-groups")
-    if isinstance(groups, dict):
-        for name in _DEVELOPMENT:
-            yield from _of_group(groups, name, 0)
-
-
-def _of_group(groups: Mapping[str, Any], name: str, depth: int) -> Iterator[str]:
-    entries = groups.get(name)
-    for entry in entries if isinstance(entries, list) and depth < len(groups) else ():
-        if isinstance(entry, str) and not entry.startswith("-"):
-            yield entry
-        elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
-            yield from _of_group(groups, entry["include-group"], depth + 1)
+    waiting = list(reversed(_DEVELOPMENT))
+    seen: set[str] = set()
+    while waiting and isinstance(groups, dict):
+        name = waiting.pop()
+        entries = groups.get(name)
+        if name in seen or not isinstance(entries, list):
+            continue
+        seen.add(name)
+        for entry in entries:
+            if isinstance(entry, str) and entry.isprintable() and not entry.startswith("-"):
+                yield entry
+            elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
+                waiting.append(entry["include-group"])
 
 
 def _toml(tree: Tree, name: str) -> dict[str, Any]:
