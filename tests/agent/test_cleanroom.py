@@ -149,17 +149,17 @@ async def test_byte_code_behind_an_honest_source_is_not_run(
 
 # What an agent does in its box, and the honest command that it makes green where it stands.
 ATTACKS = {
-    "a shim in the virtual environment": (
-        (
-            "mkdir -p .venv/bin; printf '#!/bin/sh\\nexit 0\\n' > .venv/bin/python3; "
-            "chmod +x .venv/bin/python3"
-        ),
-        "python3 test_add.py",
-    ),
     "a .pth file in the virtual environment": (
         (
             "python3 -m venv --without-pip .venv; "
             "for d in .venv/lib/*/site-packages; do echo 'import os; os._exit(0)' > $d/x.pth; done"
+        ),
+        "python3 test_add.py",
+    ),
+    "a shim in the virtual environment": (
+        (
+            "mkdir -p .venv/bin; rm -f .venv/bin/python3; printf '#!/bin/sh\\nexit 0\\n' > .venv/bin/python3; "
+            "chmod +x .venv/bin/python3"
         ),
         "python3 test_add.py",
     ),
@@ -220,7 +220,7 @@ exit 1
 def attacked(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Stage]]:
-    """Make a stage whose project has all that the attacks aim at, and run one of them."""
+    """Make a stage whose project has all that the attacks aim at, and run some of them."""
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "tool").write_text(TOOL)
@@ -232,9 +232,9 @@ def attacked(
     monkeypatch.setenv("PATH", f"{project}/.venv/bin:{tools}:{os.environ['PATH']}")
     with contained(Request(project, Path("/bin/sh"))) as containment:
 
-        def made(name: str, **table: Any) -> Stage:
+        def made(*names: str, **table: Any) -> Stage:
             stage = Stage(project, containment, **table)
-            stage.agent_runs(ATTACKS[name][0])
+            stage.agent_runs("\n".join(f"( {ATTACKS[name][0]} ) || exit 1" for name in names))
             # These commands are the user's own, whatever the policy says of their form.
             object.__setattr__(stage.verifier, "judge", lambda _: Decision.allow("test"))
             return stage
@@ -242,19 +242,29 @@ def attacked(
         yield made
 
 
+# What the commands give for work that is not done; `make` has a code of its own.
+HONEST = (1, 2)
+
+
 @contains
+async def test_what_agents_left_where_no_diff_shows_it_decides_nothing(attacked: Make) -> None:
+    run = await attacked(*ATTACKS).verify(*(command for _, command in ATTACKS.values()))
+    codes = dict(zip(ATTACKS, (result.exit_code for result in run.results), strict=True))
+    assert {name: code for name, code in codes.items() if code not in HONEST} == {}
+
+
+@contains
+@pytest.mark.storm
 @pytest.mark.parametrize("name", ATTACKS)
-async def test_what_an_agent_left_where_no_diff_shows_it_decides_nothing(
-    attacked: Make, name: str
-) -> None:
-    assert (await attacked(name).one(ATTACKS[name][1])).exit_code != 0
+async def test_none_of_these_attacks_succeeds_alone(attacked: Make, name: str) -> None:
+    assert (await attacked(name).one(ATTACKS[name][1])).exit_code in HONEST
 
 
 @contains
 @pytest.mark.storm
 @pytest.mark.parametrize("name", ATTACKS)
 async def test_in_place_each_of_these_attacks_succeeds(attacked: Make, name: str) -> None:
-    """Show that the test above can fail."""
+    """Show that the tests above can fail."""
     assert (await attacked(name, in_place=True).one(ATTACKS[name][1])).exit_code == 0
 
 
