@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.agent.containment.test_probe import contains
 from tests.agent.processes import LINUX_REASON, ON_LINUX
@@ -419,6 +420,43 @@ async def test_what_the_commands_change_is_told_and_dropped(project: Path, stage
     assert run.conditions is not None
     assert run.conditions.changed == ("add.py",)
     assert (project / "add.py").read_text() == WRONG
+
+
+@contains
+async def test_a_folder_that_commands_take_away_is_told_file_by_file(
+    project: Path, stage: Make
+) -> None:
+    for name in ("gone", "new"):
+        (project / name).mkdir()
+        (project / name / "a.py").touch()
+    made = stage()
+    object.__setattr__(made.verifier, "judge", lambda _: Decision.allow("test"))
+    run = await made.verify("rm -r gone new; mkdir new; touch new/b.py")
+    assert run.conditions is not None
+    assert run.conditions.changed == ("gone/a.py", "new/a.py")
+
+
+@contains
+async def test_a_cancelled_verification_leaves_no_room_and_no_trace_for_the_next(
+    project: Path, stage: Make
+) -> None:
+    made = stage(setup=("sleep 600",))
+    object.__setattr__(made.verifier, "judge", lambda _: Decision.allow("test"))
+    with anyio.move_on_after(1.0) as cancelled:
+        await made.verify("true")
+    assert cancelled.cancelled_caught
+    assert made.verifier.rooms is not None
+    made.verifier.rooms.declared = ("touch ignored.made",)
+    assert (await made.one("ls ignored.made")).exit_code == 0
+
+
+async def test_files_beyond_all_sizes_are_refused_before_they_fill_a_disk(
+    project: Path, open_stage: Make
+) -> None:
+    with (project / "huge.bin").open("wb") as file:
+        file.truncate(5 << 30)
+    result = await open_stage().one("true")
+    assert (result.exit_code, "more than 4 GiB" in result.output_tail) == (125, True)
 
 
 @contains

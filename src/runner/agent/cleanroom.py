@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import anyio
 from platformdirs import user_cache_path
@@ -22,6 +22,7 @@ from runner.agent.containment.caches import (
     caches_elsewhere,
     link_cargo_settings,
 )
+from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.rooms import OBJECTS_IN_THE_BOX, Layer, RoomMounts
 from runner.agent.containment.scratch import Scratch, furnished, remove_tree
 from runner.agent.containment.status import RoomBuilder
@@ -270,8 +271,13 @@ class CleanRooms:
         uppers = [folder / "0" / "upper"]
         if prepared.is_layered:
             uppers.append(prepared.root / "setup" / "0" / "upper")
-        written = {path for upper in uppers for path in _paths(upper)}
-        return tuple(sorted(written & files_of(prepared.checkout)))
+        layers = (Overlay(prepared.checkout.files, upper) for upper in uppers)
+        written = {path for layer in layers for path in layer.changed_paths()}
+        return tuple(
+            name
+            for name in sorted(files_of(prepared.checkout))
+            if name in written or any(str(above) in written for above in PurePath(name).parents)
+        )
 
     def _forget(self, prepared: _Prepared, folder: Path) -> None:
         remove_tree(folder)
@@ -298,15 +304,6 @@ def moved(environ: Mapping[str, str], project: Path, files: Path) -> dict[str, s
 def _agents_caches(project: Path) -> Path | None:
     folder = user_cache_path("runner") / "sandbox"
     return folder if folder.is_dir() and not project.is_relative_to(folder) else None
-
-
-def _paths(folder: Path) -> list[str]:
-    """Return all that lies in a folder, relative to it; links are not followed."""
-    return [
-        os.path.relpath(os.path.join(root, name), folder)  # noqa: PTH118 - many of them
-        for root, folders, names in os.walk(folder)
-        for name in (*folders, *names)
-    ]
 
 
 def _made(folder: Path) -> Path:

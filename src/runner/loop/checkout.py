@@ -32,6 +32,7 @@ _REFERENCE = re.compile(r"[0-9a-f]{40,64} refs/[^\s\x00-\x20~^:?*\[\\]+")
 _HEAD = re.compile(r"refs/heads/[^\s\x00-\x20~^:?*\[\\]+")
 _SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _SMALL_BYTES = 1024 * 1024
+_MAX_LARGE_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +189,19 @@ def _clear(git: ShadowGit, index: Path) -> None:
 
 def _copy_large(project: Path, files: Path, snapshot: Snapshot) -> Iterator[str]:
     """Copy what a snapshot leaves out for its size; yield what tells one state from another."""
+    room = _MAX_LARGE_BYTES
     for name in snapshot.left_out:
         source, target = project / name, files / name
         with suppress(PermissionError):
             before = source.lstat()
             if not stat.S_ISREG(before.st_mode):
                 continue
+            room -= before.st_size
+            if room < 0:
+                raise GitError(
+                    f"The files that are too large for git take more than {_MAX_LARGE_BYTES >> 30} GiB.",
+                    hint="Let .gitignore name those that are no part of the project.",
+                )
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
             yield f"{name} {before.st_size} {before.st_mtime_ns} {before.st_ino}"
