@@ -109,7 +109,7 @@ def for_the_reviewer(conditions: Conditions | None) -> Iterator[str]:
             "caches that agents can write, may have decided their outcome. Neither is in the diff."
         )
     if conditions.remark:
-        yield f"{inline(conditions.remark)}"
+        yield inline(conditions.remark)
     for result in conditions.setup:
         yield f"Before them, for {inline(result.origin)}, with exit code {result.exit_code}:"
         yield fenced(f"$ {result.command}", "command")
@@ -130,7 +130,7 @@ def for_the_mending(conditions: Conditions | None, outputs: Sequence[str]) -> It
     if conditions is None:
         return
     if conditions.remark:
-        yield conditions.remark
+        yield inline(conditions.remark)
     for result in conditions.failed_setup:
         yield (
             f"The setup command `{result.command}` (for {result.origin}) failed with exit code "
