@@ -18,16 +18,22 @@ from typing import Any
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
+from runner.agent.cleanroom import CleanRooms, Place
 from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.containment.status import Containment
 from runner.agent.output_log import OutputLog
 from runner.agent.process import AgentProcess
+from runner.config.dependencies import SetupCommand
+from runner.config.runner_file import Verification
 from runner.credentials import Redactor
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import StateWriteError, UsageError
 from runner.files import write_atomic, write_error
+from runner.loop.conditions import FILE as CONDITIONS_FILE
+from runner.loop.conditions import NO_ROOM, Conditions
 from runner.loop.ports import CommandResult, VerificationRun
-from runner.loop.receipts import receipts_folder
+from runner.loop.receipts import command_hash, receipts_folder
+from runner.loop.shadow_git import GitError
 from runner.programs import find_program
 from runner.security.decision import Decision
 from runner.security.policy import judge_command
@@ -72,7 +78,9 @@ class SandboxedVerifier:
     Attributes:
         project_dir: absolute; where the commands start.
         judge: decides whether a command may be run.
-        wrap: puts what contains it in front of a command line.
+        wrap: puts what contains it in front of a command line that runs in place.
+        rooms: makes clean rooms; None to run in place, in the project's own folder.
+        remark: why it runs in place.
         timeout_seconds: for each command.
         environ: the variables of the commands.
         on_command: is told of each command before it runs.
@@ -90,55 +98,101 @@ class SandboxedVerifier:
     redact: Callable[[str], str] = field(default_factory=lambda: Redactor(os.environ).text)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     max_output_bytes: int = MAX_OUTPUT_BYTES
+    rooms: CleanRooms | None = None
+    remark: str = ""
 
     async def run(self, step_id: str, commands: Sequence[Mapping[str, str]]) -> VerificationRun:
         """See `Verifier.run`. Cancelling it ends the command and all it started at once."""
         folder = _new_attempt(self.project_dir, step_id)
-        results = []
-        for number, issued in enumerate(commands, 1):
-            self.on_command(issued["command"])
-            results.append(await self._attempted(issued, folder / f"{number:02}.log"))
+        if self.rooms is None:
+            place = Place(self.wrap, self.project_dir, self.environ)
+            results = await self._results(commands, place, folder)
+            conditions = Conditions(clean=False, remark=self.remark)
+        else:
+            results, conditions = await self._in_a_room(self.rooms, commands, folder)
         receipt = _receipt(step_id, self.clock(), results)
         path = folder / "receipt.json"
         write_atomic(folder / "commands.json", _as_json([r.command for r in results]))
+        write_atomic(folder / CONDITIONS_FILE, conditions.as_json())
         write_atomic(path, _as_json(receipt))
-        return VerificationRun(receipt, tuple(results), path)
+        return VerificationRun(receipt, tuple(results), path, conditions)
 
-    async def _attempted(self, issued: Mapping[str, str], kept: Path) -> CommandResult:
-        """Run a command; where its box could not be made, which passes, try that again."""
+    async def _in_a_room(
+        self, rooms: CleanRooms, commands: Sequence[Mapping[str, str]], folder: Path
+    ) -> tuple[list[CommandResult], Conditions]:
+        """Run the commands in a clean room; where none can be made, run none of them."""
+
+        async def run_setup(setup: SetupCommand, place: Place, number: int) -> CommandResult:
+            text = setup.command
+            issued = {"command": text, "command_hash": command_hash(text)}
+            kept = folder / f"setup-{number:02}.log"
+            return await self._attempted(issued, kept, place, ours=not setup.declared)
+
+        try:
+            room = await rooms.enter(run_setup)
+        except (GitError, OSError) as error:
+            text = f"it was not run: no clean room could be made ({reason(error)})"
+            return self._not_run(commands, folder, text), Conditions(clean=True, remark=text)
+        try:
+            if room.usable:
+                results = await self._results(commands, room.place, folder)
+            else:
+                failed = room.conditions.failed_setup[0].command
+                text = f"it was not run: the setup command `{failed}` failed"
+                results = self._not_run(commands, folder, text)
+        finally:
+            conditions = await room.leave()
+        return results, conditions
+
+    async def _results(
+        self, commands: Sequence[Mapping[str, str]], place: Place, folder: Path
+    ) -> list[CommandResult]:
+        results = []
+        for number, issued in enumerate(commands, 1):
+            self.on_command(issued["command"])
+            results.append(await self._attempted(issued, folder / f"{number:02}.log", place))
+        return results
+
+    def _not_run(
+        self, commands: Sequence[Mapping[str, str]], folder: Path, why: str
+    ) -> list[CommandResult]:
+        results = []
+        for number, issued in enumerate(commands, 1):
+            with OutputLog(folder / f"{number:02}.log", self.redact) as log:
+                results.append(_result(issued, log, _End(NO_ROOM, why), 0.0))
+        return results
+
+    async def _attempted(
+        self, issued: Mapping[str, str], kept: Path, place: Place, *, ours: bool = False
+    ) -> CommandResult:
+        """Run a command; where its box could not be made, which passes, try that again.
+
+        Args:
+            ours: it comes from a table of ours, and the policy is not asked.
+        """
         for pause in _BOX_PAUSES_SECONDS:
-            result = await self._logged(issued, kept)
+            result = await self._logged(issued, kept, place, ours=ours)
             if not _is_without_box(result):
                 return result
             _remove(kept)
             await anyio.sleep(pause)
-        return await self._logged(issued, kept)
+        return await self._logged(issued, kept, place, ours=ours)
 
-    async def _logged(self, issued: Mapping[str, str], kept: Path) -> CommandResult:
-        with OutputLog(kept, self.redact) as log:
-            return await self._result(issued, log)
-
-    async def _result(self, issued: Mapping[str, str], log: OutputLog) -> CommandResult:
+    async def _logged(
+        self, issued: Mapping[str, str], kept: Path, place: Place, *, ours: bool
+    ) -> CommandResult:
         started = time.monotonic()
         command = issued["command"]
-        decision = self.judge(command)
-        if decision.allowed:
-            end = await self._run(command, log)
-        else:
-            log.add(decision.reason.encode("utf-8", errors="replace"))
-            end = _End(DENIED, "the policy denied it; it was not run")
-        log.close(end.remark)
-        return CommandResult(
-            command=command,
-            command_hash=issued["command_hash"],
-            exit_code=end.exit_code,
-            output_digest=log.digest,
-            output_tail=log.tail_text(end.remark),
-            duration_seconds=time.monotonic() - started,
-            timed_out=end.exit_code == TIMED_OUT and end.remark is not None,
-        )
+        with OutputLog(kept, self.redact) as log:
+            decision = Decision.allow("setup") if ours else self.judge(command)
+            if decision.allowed:
+                end = await self._run(command, log, place)
+            else:
+                log.add(decision.reason.encode("utf-8", errors="replace"))
+                end = _End(DENIED, "the policy denied it; it was not run")
+            return _result(issued, log, end, time.monotonic() - started)
 
-    async def _run(self, command: str, log: OutputLog) -> "_End":
+    async def _run(self, command: str, log: OutputLog, place: Place) -> "_End":
         if len(command.encode("utf-8", errors="replace")) > _MAX_COMMAND_BYTES:
             return _End(CANNOT_START, "it is too long to be started; put it into a file")
         folders = f"{self.environ.get('PATH', '')}{os.pathsep}{os.defpath}"
@@ -151,12 +205,12 @@ class SandboxedVerifier:
             command.encode(errors="replace").decode(),
         ]
         try:
-            guarded = AgentProcess(self.wrap(words))
+            guarded = AgentProcess(place.wrap(words))
         except OSError as error:
             return _End(CANNOT_START, f"it could not be started: {reason(error)}")
         try:
             try:
-                process = await self._start(guarded)
+                process = await self._start(guarded, place)
             except OSError as error:
                 return _End(CANNOT_START, f"it could not be started: {reason(error)}")
             async with process:
@@ -167,14 +221,14 @@ class SandboxedVerifier:
         finally:
             await guarded.end(within_seconds=0)
 
-    async def _start(self, guarded: AgentProcess) -> Process:
+    async def _start(self, guarded: AgentProcess, place: Place) -> Process:
         return await anyio.open_process(
             [str(guarded.launcher)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            cwd=self.project_dir,
-            env=_environment(self.environ),
+            cwd=place.cwd,
+            env=_environment(place.environ),
         )
 
     async def _watch(self, process: Process, guarded: AgentProcess, log: OutputLog) -> "_End":
@@ -209,6 +263,19 @@ class _End:
 
     exit_code: int
     remark: str | None = None
+
+
+def _result(issued: Mapping[str, str], log: OutputLog, end: _End, seconds: float) -> CommandResult:
+    log.close(end.remark)
+    return CommandResult(
+        command=issued["command"],
+        command_hash=issued["command_hash"],
+        exit_code=end.exit_code,
+        output_digest=log.digest,
+        output_tail=log.tail_text(end.remark),
+        duration_seconds=seconds,
+        timed_out=end.exit_code == TIMED_OUT and end.remark is not None,
+    )
 
 
 class _Reading:
@@ -248,29 +315,53 @@ def make_verifier(
     containment: Containment,
     *,
     settings: PolicySettings,
-    timeout_minutes: float | None = None,
+    verification: Verification | None = None,
     environ: Mapping[str, str] | None = None,
     rules: EnvironmentRules = ALLOWLIST,
     on_command: Callable[[str], None] = lambda _: None,
 ) -> SandboxedVerifier:
-    """Return the verifier of a run: contained as its agents are, under the same policy.
+    """Return the verifier of a run: in clean rooms where they can be made, under the agents' policy.
 
     Args:
         settings: the policy's, as for coding sessions.
-        timeout_minutes: for each command (`[verification]` in runner.toml); None for the default.
+        verification: the table in runner.toml; an empty one where None.
         environ: the user's environment; this process's own where None.
         rules: what of it the commands get.
     """
-    minutes = DEFAULT_TIMEOUT_MINUTES if timeout_minutes is None else timeout_minutes
+    verification = verification or Verification()
+    minutes = verification.timeout_minutes or DEFAULT_TIMEOUT_MINUTES
+    users = dict(os.environ if environ is None else environ)
+    environ = rules.of_commands(users)
+    why_in_place = in_place_reason(verification, project_dir)
+    rooms = None
+    if why_in_place is None and containment.scratch is not None:
+        rooms = CleanRooms(
+            project_dir.resolve(),
+            containment.scratch,
+            containment.rooms,
+            environ,
+            verification.setup,
+        )
     return SandboxedVerifier(
         project_dir,
         judge=lambda command: judge_verification(command, project_dir, settings),
         wrap=containment.wrap_verification,
         timeout_seconds=minutes * 60,
-        environ=rules.of_commands(os.environ if environ is None else environ),
-        redact=Redactor(os.environ if environ is None else environ).text,
+        environ=environ,
+        redact=Redactor(users).text,
         on_command=on_command,
+        rooms=rooms,
+        remark=why_in_place or "",
     )
+
+
+def in_place_reason(verification: Verification, project_dir: Path, path: str = "") -> str | None:
+    """Return why commands run in the project's own folder; None when they get a clean room."""
+    if verification.in_place:
+        return "`in_place = true` under [verification] in .runner/runner.toml asks for it."
+    if find_program("git", project_dir, path or os.environ.get("PATH", os.defpath)) is None:
+        return "git is not installed, and a clean room needs it."
+    return None
 
 
 def judge_verification(

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,10 +26,15 @@ from runner.cli.last_words import LastWords
 from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
 from runner.cli.signals import stop_on_signal
 from runner.cli.starting_signals import heed_signals
-from runner.cli.verification import require_runnable_verification
+from runner.cli.verification import (
+    IN_PLACE_HINT,
+    place_of_verification,
+    require_runnable_verification,
+)
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import has_instruction, instruction_text
 from runner.config.run_options import RunOptions
+from runner.config.runner_file import Verification, load_runner_file
 from runner.config.thinking import thinking_summary
 from runner.credentials import Redactor
 from runner.deliverables.repository import StatusRepository
@@ -131,6 +136,17 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
         spending = Spending(SpendBook(job.project_dir), history, budgeted=budgeted)
         parts_of = parts_of or _PARTS[job.command]
         return redactor.record(anyio.run(_run, job, spending, agent, containment, parts_of))
+
+
+def _verification_cautions(job: Job) -> Iterator[Caution]:
+    if job.command == "run":
+        place, clean = place_of_verification(*_verification(job))
+        if not clean:
+            yield Caution(f"Verification commands run {place}", IN_PLACE_HINT)
+
+
+def _verification(job: Job) -> tuple[Path, Verification]:
+    return job.project_dir, load_runner_file(job.project_dir).verification
 
 
 def _check_before_spending(job: Job) -> None:
@@ -284,6 +300,8 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
     if budget := spec_budget(job.project_dir, options.budget_usd):
         spent = f"{format_cost(budget.spent_before_usd)} of {format_cost(budget.total_usd)} spent"
         facts.append(("Budget of the spec", spent))
+    if job.command == "run":
+        facts.append(("Verification", place_of_verification(*_verification(job))[0]))
     if options.wait_for_quota:
         facts.append(("Wait for quota", f"up to {options.max_wait_hours:g} h"))
     return (*facts, *job.facts)

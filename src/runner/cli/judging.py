@@ -37,7 +37,7 @@ def judges_of(
         project,
         containment,
         settings=policy,
-        timeout_minutes=common.timeout_minutes,
+        verification=common,
         environ=os.environ,
         rules=environment_rules(project),
     )

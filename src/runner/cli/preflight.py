@@ -24,6 +24,7 @@ from runner.cli.box_environment import environment_rules
 from runner.cli.notify import targets_of
 from runner.cli.notify_trial import try_out, unready
 from runner.cli.presenter.output import Output
+from runner.cli.verification import IN_PLACE_HINT, place_of_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.feature_flags import resolve_flags
@@ -193,6 +194,12 @@ def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
         yield Finding(name, "fail", "a run is at work in the project", hint)
 
 
+def _verification(name: str, chosen: Chosen) -> Iterator[Finding]:
+    place, clean = place_of_verification(chosen.project_dir, chosen.file.verification)
+    state, hint = ("ok", None) if clean else ("warn", IN_PLACE_HINT)
+    yield Finding(name, state, f"commands run {place}", hint)
+
+
 def _budget(name: str, chosen: Chosen) -> Iterator[Finding]:
     budget = spec_budget(chosen.project_dir, chosen.file.budget.total)
     if budget is None:
@@ -246,6 +253,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Posture", _posture),
     ("Feature flags", _flags),
     ("State", _state),
+    ("Verification", _verification),
     ("Budget", _budget),
     ("Notifications", _notifications),
 )

@@ -1,11 +1,33 @@
 """The project's own verification commands, looked at before a run begins."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from runner.agent.verifying import verification_problem
-from runner.config.runner_file import load_runner_file
+from runner.agent.verifying import in_place_reason, verification_problem
+from runner.config.dependencies import Tree, setup_commands
+from runner.config.runner_file import Verification, load_runner_file
 from runner.errors import ConfigError
 from runner.security.settings import PolicySettings
+
+IN_PLACE_HINT = (
+    "Files that git ignores, and caches that agents can write, then decide what passes. Where a "
+    "clean room works, take `in_place` out of .runner/runner.toml."
+)
+
+
+def place_of_verification(
+    project: Path, verification: Verification, environ: Mapping[str, str] | None = None
+) -> tuple[str, bool]:
+    """Return in a few words where verification commands run, and whether that is a clean room."""
+    environ = os.environ if environ is None else environ
+    why_in_place = in_place_reason(verification, project.resolve(), environ.get("PATH", os.defpath))
+    if why_in_place is not None:
+        return f"in place, in the project's own folder: {why_in_place}", False
+    project = project.resolve()
+    found = setup_commands(verification.setup, Tree(project, project, environ))
+    setup = "; ".join(f"`{one.command}` ({one.origin})" for one in found)
+    return f"in a clean room, {f'after {setup}' if setup else 'without setup commands'}", True
 
 
 def require_runnable_verification(project: Path, policy: PolicySettings) -> None:
@@ -14,7 +36,8 @@ def require_runnable_verification(project: Path, policy: PolicySettings) -> None
     Raises:
         ConfigError: one of them would not be run, or runner.toml is wrong.
     """
-    for command in load_runner_file(project).verification.commands:
+    table = load_runner_file(project).verification
+    for command in (*table.commands, *(table.setup or ())):
         problem = verification_problem(command, project, policy)
         if problem is not None:
             raise ConfigError(

@@ -33,10 +33,18 @@ class PostureTable:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """`[verification]`: shell commands that close every phase, and how long one may take."""
+    """`[verification]`: shell commands that close every phase, and where they run.
+
+    Attributes:
+        timeout_minutes: for each command.
+        setup: commands that install the dependencies in the clean room; None to detect them.
+        in_place: run in the project's own folder and not in a clean room.
+    """
 
     commands: tuple[str, ...] = ()
     timeout_minutes: float | None = None
+    setup: tuple[str, ...] | None = None
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,10 @@ class RunnerFile:
 
 _TABLES: Mapping[str, tuple[Callable[..., object], Mapping[str, Kind[Any]]]] = {
     "posture": (PostureTable, {"profile": TEXT, "role": TEXT}),
-    "verification": (Verification, {"commands": TEXTS, "timeout_minutes": NUMBER}),
+    "verification": (
+        Verification,
+        {"commands": TEXTS, "timeout_minutes": NUMBER, "setup": TEXTS, "in_place": FLAG},
+    ),
     "budget": (Budget, {"total": NUMBER}),
     "notify": (Notify, {"command": TEXTS, "webhook": TEXT, "on": TEXTS}),
     # `pass` is a word of Python's own, and can't name a field.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from runner.deliverables.model import StatusFile
+from runner.loop.conditions import Conditions
 from runner.loop.events import RunEvent, SessionResult, StreamEvent
 from runner.marker import Instruction
 
@@ -124,11 +125,13 @@ class VerificationRun:
     Attributes:
         receipt: as CONTRACT §6 has it.
         receipt_path: where it was written.
+        conditions: where they ran; None where nobody says.
     """
 
     receipt: dict[str, Any]
     results: tuple[CommandResult, ...]
     receipt_path: Path | None
+    conditions: Conditions | None = None
 
     @property
     def passed(self) -> bool:

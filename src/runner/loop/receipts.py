@@ -11,6 +11,7 @@ from typing import Any
 
 from runner.deliverables.workspace import STATE_DIRECTORY
 from runner.files import read_regular
+from runner.loop.conditions import Conditions, load_conditions
 from runner.text.safe import end_of, visible
 
 _MAX_JSON_BYTES = 4 * 1024 * 1024
@@ -33,12 +34,17 @@ class KeptResult:
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """One run of a step's verification commands; `at` is ISO 8601."""
+    """One run of a step's verification commands; `at` is ISO 8601.
+
+    Attributes:
+        conditions: where they ran; None for runs of versions that did not say.
+    """
 
     step_id: str
     attempt: int
     at: str
     results: tuple[KeptResult, ...]
+    conditions: Conditions | None = None
 
     @property
     def passed(self) -> bool:
@@ -148,7 +154,13 @@ def _kept(path: Path, receipt: dict[str, Any], characters: int) -> KeptRun:
         digest = str(result.get("output_digest") or "")
         results.append(KeptResult(text, int(result.get("exit_code", -1)), output, digest))
     attempt = int(path.parent.name) if path.parent.name.isdecimal() else 1
-    return KeptRun(path.parent.parent.name, attempt, receipt["issued_at"], tuple(results))
+    return KeptRun(
+        path.parent.parent.name,
+        attempt,
+        receipt["issued_at"],
+        tuple(results),
+        load_conditions(path.parent),
+    )
 
 
 def _output(path: Path, characters: int) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from runner.deliverables.model import Deliverable, StatusFile
 from runner.errors import RunnerError
 from runner.loop.check_files import is_check_file, is_less_telling, may_weaken
+from runner.loop.conditions import for_the_reviewer
 from runner.loop.conventions import for_review
 from runner.loop.ledger import Ledger
 from runner.loop.phase_diff import (
@@ -168,6 +169,7 @@ def _verification(run: KeptRun | None, commands: Sequence[str]) -> Iterator[str]
         return
     outcome = "all of them ended with 0" if run.passed else "NOT all of them ended with 0"
     yield f"Run {run.attempt} of {inline(run.step_id)}, at {inline(run.at)}: {outcome}."
+    yield from for_the_reviewer(run.conditions)
     for result in run.results[:_LISTED_RESULTS]:
         yield f"Exit code {result.exit_code}, end of the output:"
         yield fenced(f"$ {result.command}\n{result.output}", "output")

@@ -5,7 +5,7 @@ without links in it, because bubblewrap does not follow absolute ones.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.containment.hiding import hiding_mounts, hiding_mounts_in_project
 from runner.agent.containment.overlay import Overlay
 from runner.agent.containment.repository import repository_mounts
+from runner.agent.containment.rooms import OBJECTS_IN_THE_BOX, Layer, RoomMounts
 from runner.agent.containment.scratch import Scratch
 from runner.agent.containment.secrets import secret_paths
 
@@ -130,8 +131,56 @@ def _box(around: Surroundings, state: PrivateState, project: Iterable[str]) -> l
     ]
 
 
+def clean_box_command(around: Surroundings, room: RoomMounts) -> list[str]:
+    """Return the words for a command that runs in a clean room, signed in to nothing.
+
+    No folder that an agent session could write is seen: the room's own lie over the project, the
+    home folder or its caches, and the temporary folders.
+    """
+    inner = replace(around, nests=False, signs_in=False, scratch=room.scratch)
+    home, project = room.layers_of(around.home), room.layers_of(around.project)
+    rest = [layer for layer in room.layers if layer not in (*home, *project)]
+    secret = _reachable(inner)
+    return [
+        *_outside(inner),
+        *(["--unshare-net"] if around.nests else []),
+        *_layered(home),
+        *hiding_mounts(secret, room.scratch, around.project, around.needed),
+        *_layered(rest),
+        *_layered(project),
+        *hiding_mounts_in_project(_shown(secret, project), room.scratch, around.project),
+        *_borrowed(around, room),
+        *_ends(inner, {**room.variables, **_git_settings(inner)}),
+    ]
+
+
+def _layered(layers: Iterable[Layer]) -> Iterator[str]:
+    for layer in layers:
+        yield from layer.words()
+
+
+def _shown(paths: Iterable[Path], layers: Sequence[Layer]) -> list[Path]:
+    """Return those of the paths that a room shows: what it lacks needs no cover."""
+    return [
+        path
+        for path in paths
+        for layer in layers
+        if path.is_relative_to(layer.target)
+        and (layer.sources[0] / path.relative_to(layer.target)).is_file()
+    ]
+
+
+def _borrowed(around: Surroundings, room: RoomMounts) -> Iterator[str]:
+    if (around.project / ".runner").is_dir():
+        yield from _bind("--ro-bind", around.project / ".runner")
+    if room.objects is not None:
+        yield from ("--ro-bind", str(room.objects), str(OBJECTS_IN_THE_BOX))
+    if room.hidden is not None:
+        yield from ("--ro-bind", str(room.scratch.void), str(room.hidden))
+
+
 def _outside(around: Surroundings) -> Iterator[str]:
-    """Everything else: read-only, with private temporary folders, and without secrets."""
+    """Everything else: read-only, and with private temporary folders."""
     yield from (str(around.bubblewrap.path), *_NAMESPACES)
     if around.nests and os.geteuid() == 0:
         for capability in _NESTING:
@@ -280,8 +329,12 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
         **cache_variables(state.cache, around.inside),
         **_git_settings(around),
         "CLAUDE_CONFIG_DIR": str(state.claude),
-        "TMPDIR": "/tmp",  # noqa: S108 - private to the run
     }
+    yield from _ends(around, variables)
+
+
+def _ends(around: Surroundings, given: Mapping[str, str]) -> Iterator[str]:
+    variables = {**given, "TMPDIR": "/tmp"}  # noqa: S108 - private to the run
     if around.nests:
         programs = channel.FOLDER / channel.PROGRAMS
         folders = (str(programs), around.environ.get("PATH", os.defpath))

@@ -39,6 +39,23 @@ def cache_variables(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     return variables
 
 
+def caches_elsewhere(environ: Mapping[str, str], home: Path, project: Path) -> tuple[Path, ...]:
+    """Return the existing cache folders that the environment names outside home and project."""
+    named = (environ.get(name, "") for name in (*_FOLDERS, "GEM_HOME"))
+    folders = {Path(value).resolve() for value in named if Path(value).is_absolute()}
+    return tuple(
+        sorted(
+            folder
+            for folder in folders
+            if folder.is_dir()
+            and not folder.is_relative_to(home)
+            and not folder.is_relative_to(project)
+            and not home.is_relative_to(folder)
+            and not project.is_relative_to(folder)
+        )
+    )
+
+
 def _gems(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Have gems installed into `folder`, and those found that are installed already."""
     variables = {"GEM_HOME": str(folder)}

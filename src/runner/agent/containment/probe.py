@@ -5,8 +5,8 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.agent.containment.binary import MINIMUM, Bubblewrap, candidates
@@ -120,10 +120,13 @@ def contained(
     """
     if not request.wanted:
         off = Layer("sandbox", active=False, detail="switched off")
-        with _channel_without_sandbox(request) as folder:
-            yield Containment("off", (off,), (_OFF, *_ci_cautions(request)), channel=folder)
+        with scratch(request.project) as folders:
+            cautions = (_OFF, *_ci_cautions(request))
+            channel = _channel_without_sandbox(request, folders.channel)
+            yield Containment("off", (off,), cautions, channel=channel, scratch=folders)
     elif request.platform == "darwin":
-        yield _with_sdk(request)
+        with scratch(request.project) as folders:
+            yield replace(_with_sdk(request), scratch=folders)
     else:
         _refuse_home(request)
         _require_socat(request)
@@ -131,26 +134,16 @@ def contained(
             yield _with_bubblewrap(request, folders)
 
 
-@contextmanager
-def _channel_without_sandbox(request: Request) -> Iterator[Path | None]:
-    """Give what closes agents to commands that are not contained; None where that can't work."""
-    if request.platform != "linux" or platform.machine() not in MACHINES:
-        yield None
-        return
-    with ExitStack() as stack:
-        try:
-            folder = stack.enter_context(scratch(request.project)).channel
-        except (PrerequisiteError, OSError):
-            yield None
-            return
-        if not is_loadable(folder):
-            yield None
-            return
-        write_channel(folder, request.rules.for_agents_alone(request.environ))
-        yield folder
+def _channel_without_sandbox(request: Request, folder: Path) -> Path | None:
+    """Return what closes agents to commands that are not contained; None where that can't work."""
+    can_work = request.platform == "linux" and platform.machine() in MACHINES
+    if not can_work or not is_loadable(folder):
+        return None
+    write_channel(folder, request.rules.for_agents_alone(request.environ))
+    return folder
 
 
-def _with_sdk(request: Request) -> Containment:
+def _with_sdk(request: Request) -> SdkContainment:
     detail = "Bash contained by Seatbelt; network closed for it"
     layer = Layer("Seatbelt", active=True, detail=detail)
     return SdkContainment(
@@ -187,11 +180,11 @@ def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
         raise PrerequisiteError(
             f"The sandbox can't be started ({why}).", hint=f"{install}{_HOW_TO}"
         )
-    write_channel(folders.channel, request.rules.for_agents_alone(request.environ))
     return Containment(
         f"off: it can't be started here ({why})",
         (Layer("bubblewrap", active=False, detail=why),),
-        channel=folders.channel if is_loadable(folders.channel) else None,
+        channel=_channel_without_sandbox(request, folders.channel),
+        scratch=folders,
     )
 
 
@@ -222,6 +215,7 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
         ),
         cautions=(*_cautions(request), *_ci_cautions(request)),
         channel=FOLDER,
+        scratch=folders,
         around=found,
         state=state,
         account_file=account_file,

@@ -86,16 +86,21 @@ def scratch(project: Path) -> Iterator[Scratch]:
         # It takes its name once it is locked: a sweep must never find it free before.
         fcntl.flock(lock, fcntl.LOCK_EX)
         unlocked.rename(root / _LOCK)
-        made = Scratch(root)
-        for name in _FOLDERS:
-            (root / name).mkdir()
-        for shared in (made.tmp, made.var_tmp):
-            shared.chmod(0o1777)
-        made.empty.touch(0o400)
-        yield made
+        yield furnished(root)
     finally:
         os.close(lock)
         remove_tree(root)
+
+
+def furnished(root: Path) -> Scratch:
+    """Make the folders of a scratch folder in `root`, which is empty but for its lock."""
+    made = Scratch(root)
+    for name in _FOLDERS:
+        (root / name).mkdir()
+    for shared in (made.tmp, made.var_tmp):
+        shared.chmod(0o1777)
+    made.empty.touch(0o400)
+    return made
 
 
 def remove_tree(root: Path) -> None:

@@ -9,13 +9,15 @@ from runner.agent.containment.box import (
     PrivateState,
     Surroundings,
     box_command,
+    clean_box_command,
     read_only_box_command,
     verification_box_command,
 )
 from runner.agent.containment.channel import start_server, start_words
 from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
 from runner.agent.containment.overlay import Overlay
-from runner.agent.containment.scratch import prepare_claude
+from runner.agent.containment.rooms import RoomMounts
+from runner.agent.containment.scratch import Scratch, prepare_claude
 from runner.agent.containment.sdk import nested_sandbox, sdk_sandbox
 from runner.marker import Instruction
 
@@ -51,6 +53,7 @@ class Containment:
         overlays: the layers of the read-only sessions wrapped so far, in order.
         channel: where an agent finds what closes it to its commands (see channel.py); None
             where this machine has nothing for it.
+        scratch: the run's own folder; None where nothing needs one.
     """
 
     summary: str
@@ -58,6 +61,7 @@ class Containment:
     cautions: tuple[Caution, ...] = ()
     overlays: list[Overlay] = field(default_factory=list)
     channel: Path | None = None
+    scratch: Scratch | None = None
 
     @property
     def active(self) -> bool:
@@ -84,10 +88,31 @@ class Containment:
         """Return the command that runs a verification command contained, signed in to nothing."""
         return command
 
+    @property
+    def rooms(self) -> "RoomBuilder | None":
+        """What mounts a clean room over the project; None where no mounts can be made."""
+        return None
+
     def sdk_settings(self, instruction: Instruction) -> dict[str, Any] | None:
         """Return the settings of the agent's own sandbox, None to leave it off."""
         del instruction
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class RoomBuilder:
+    """What is needed to mount clean rooms.
+
+    Attributes:
+        overlays: whether folders can be mounted with a throw-away layer over them.
+    """
+
+    around: Surroundings
+    overlays: bool
+
+    def wrap(self, room: RoomMounts, command: Sequence[str]) -> Sequence[str]:
+        """Return the command that runs `command` in the room."""
+        return [*clean_box_command(self.around, room), *command]
 
 
 @dataclass(frozen=True)
@@ -143,6 +168,11 @@ class BubblewrapContainment(Containment):
         claude = self.around.scratch.new_folder()
         state = PrivateState(claude, self.state.cache)
         return [*verification_box_command(self.around, state), *command]
+
+    @property
+    def rooms(self) -> RoomBuilder:
+        """See `Containment.rooms`."""
+        return RoomBuilder(self.around, self.overlay_works)
 
     def sdk_settings(self, instruction: Instruction) -> dict[str, Any] | None:
         """See `Containment.sdk_settings`."""

@@ -1,6 +1,7 @@
 """`execute_verification`: the runner itself runs the phase's commands."""
 
 from runner.loop.assignment import Assignment
+from runner.loop.conditions import for_the_mending
 from runner.loop.events import Notice
 from runner.loop.ports import VerificationRun
 from runner.loop.steps.context import StepContext
@@ -54,7 +55,11 @@ def _summary(run: VerificationRun) -> str:
         f"`{result.command}` {'took too long' if result.timed_out else f'gave {result.exit_code}'}"
         for result in failed
     )
-    return f"{len(failed)} of {plural(len(run.results), 'command')} failed: {named}"
+    setup = "".join(
+        f" (the setup command `{s.command}` gave {s.exit_code})"
+        for s in (run.conditions.failed_setup if run.conditions else ())
+    )
+    return f"{len(failed)} of {plural(len(run.results), 'command')} failed: {named}{setup}"
 
 
 def _to_mend(run: VerificationRun) -> str:
@@ -66,5 +71,7 @@ def _to_mend(run: VerificationRun) -> str:
                 f"{code(inert(result.command))} {end} (exit code {result.exit_code}). The end of its "
                 f"output:\n\n{fenced(result.output_tail, 'output')}"
             )
+    failed = [result.output_tail for result in run.results if result.exit_code != 0]
+    parts += for_the_mending(run.conditions, failed)
     parts.append("When you are done, the runner runs all commands again.")
     return "\n\n".join(parts)
