@@ -61,7 +61,7 @@ def test_many_files_are_named_in_part(repository: Path, checkpoints: GitCheckpoi
 def test_names_are_text_that_can_be_reported(repository: Path, checkpoints: GitCheckpoints) -> None:
     for name in (b"bad\xff.py", b"line\nbreak", b"n" * 250):
         Path(str(repository), name.decode("utf-8", "surrogateescape")).touch()
-    assert checkpoints.touched() == ("bad?.py", "line?break", "n" * 200)
+    assert checkpoints.touched() == ("bad[U+DCFF].py", "line␊break", "n" * 200)
 
 
 def test_what_was_kept_and_is_gone_is_a_warning(repository: Path) -> None:

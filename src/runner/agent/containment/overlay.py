@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.files import write_atomic
 from runner.security.tree import NOTE_NAME
-from runner.text.safe import visible
+from runner.text.safe import has_controls
 
 MAX_NOTE_BYTES = 256 * 1024
 
@@ -51,8 +51,8 @@ class Overlay:
 def collect_note(overlay: Overlay, redact: Callable[[str], str]) -> bool:
     """Take the handoff note out of a finished session into the project.
 
-    Only a regular file of at most MAX_NOTE_BYTES that is UTF-8 text is taken, with visible marks for
-    control characters; the agent is not trusted with more. Returns whether there was a new note.
+    Only a regular file of at most MAX_NOTE_BYTES that is UTF-8 text without control characters
+    is taken; the agent is not trusted with more. Returns whether there was a new note.
 
     Args:
         redact: takes credentials out of it.
@@ -75,7 +75,7 @@ def _read_note(path: Path) -> str | None:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    return visible(text.replace("\r\n", "\n"))
+    return None if has_controls(text, layout="\n\r\t") else text
 
 
 def _read_regular(path: Path, limit: int) -> bytes | None:
