@@ -3,7 +3,7 @@
 import itertools
 import re
 from dataclasses import replace
-from os.path import commonpath
+from posixpath import commonpath
 
 from runner.security import environment
 from runner.security.arguments import read_arguments

@@ -1,6 +1,5 @@
 """Which variables a script may set: nothing that changes what runs, or from where."""
 
-import os
 import re
 
 from runner.security.context import Context
@@ -66,7 +65,7 @@ def _value_allowed(context: Context, rule: EnvironmentRule, value: Word, cwd: st
 def _paths_allowed(context: Context, kind: str, text: str, cwd: str | None) -> bool:
     if kind == "text":
         return True
-    for entry in text.split(os.pathsep):
+    for entry in text.split(":"):
         if not entry:
             continue
         try:
@@ -98,7 +97,7 @@ def refuse_secret_expansion(context: Context, word: Word) -> None:
             )
 
 
-def _names_held(context: Context, variable: str) -> set[str]:
+def _names_held(context: Context, variable: str) -> list[str]:
     """The values that the script itself gives a variable, as far as they are known."""
     given = [
         one.value
@@ -106,7 +105,7 @@ def _names_held(context: Context, variable: str) -> set[str]:
         for one in command.assignments
         if one.name == variable
     ]
-    return {text for value in given for text in value.choices or ()}
+    return [text for value in given for text in value.choices or ()]
 
 
 def is_secret_name(name: str) -> bool:

@@ -184,7 +184,11 @@ def _path(call: Call, kind: str, word: Word, what: str) -> None:
             check_glob(call.context.paths, kind, text, call.cwd, call.refuse)
             if kind in {"write", "remove"}:
                 check_links(
-                    call.context.paths, text, call.cwd, lambda path: check_path(call, kind, path)
+                    call.context.paths,
+                    text,
+                    call.cwd,
+                    lambda path: check_path(call, kind, path),
+                    call.refuse,
                 )
         check_path(call, kind, text)
 

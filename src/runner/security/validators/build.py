@@ -1,7 +1,6 @@
 """Build and check tools: targets by name, and no change of files in a read-only session."""
 
 import re
-from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
@@ -92,10 +91,8 @@ def _defined(call: Call, target: str) -> bool:
     named = [word.text or "" for word in call.parsed.values("-f", "--file", "--makefile")]
     for name in named or _TASK_FILES:
         path = call.context.paths.absolute(name, call.cwd)
-        try:
-            with Path(path or name).open(encoding="utf-8", errors="replace") as file:
-                text = file.read(500_000)
-        except OSError:
+        text = call.context.paths.facts.text(path) if path is not None else None
+        if text is None:
             continue
         indent = "  +" if name.startswith("Task") else ""
         if re.search(rf"^{indent}{re.escape(target)}(?:\s[^:=\n]*)?:(?!=)", text, re.MULTILINE):

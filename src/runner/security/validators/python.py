@@ -1,7 +1,6 @@
 """The python interpreter, and the Python tools that run further programs."""
 
 import re
-from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
@@ -214,13 +213,12 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
         raise call.refuse(f"{name} is not a module.")
     path = name.replace(".", "/")
     first = name.partition(".")[0]
-    paths = call.context.paths
     candidates = [
         f"{folder}{path}{end}"
         for folder in ("", "src/")
         for end in (".py", "/__main__.py", "/__init__.py")
     ]
-    exists = any(_exists(paths.absolute(candidate, call.cwd)) for candidate in candidates)
+    exists = any(_exists(call, candidate) for candidate in candidates)
     usual = first in ("src", "app", "tests", "scripts", "tools", "backend", "server")
     usual = usual and ("." in name or first in ("src", "app", "backend", "server"))
     if not (exists or usual or call.context.settings.planned):
@@ -231,8 +229,9 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
     protect(call, rest)
 
 
-def _exists(path: str | None) -> bool:
-    return path is not None and Path(path).exists()
+def _exists(call: Call, candidate: str) -> bool:
+    path = call.context.paths.absolute(candidate, call.cwd)
+    return path is not None and call.context.paths.facts.exists(path)
 
 
 def _pytest(call: Call) -> None:
