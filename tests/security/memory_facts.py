@@ -23,6 +23,7 @@ class MemoryFacts:
         option_like_refs: whether a tag of the repository begins with a dash.
         guarded: the protected files that git holds, by revision or `index`; others have none.
         unchanged: whether the protected files on disk are those of HEAD and the index.
+        stashed: whether a stash holds protected files.
     """
 
     project: str = "/workspace/project"
@@ -33,6 +34,7 @@ class MemoryFacts:
     option_like_refs: bool = False
     guarded: Mapping[str, Guarded | None] = field(default_factory=dict)
     unchanged: bool = True
+    stashed: bool = False
 
     def real_path(self, path: str) -> str:
         real, rest, links = "/", path.split("/"), 0
@@ -84,3 +86,6 @@ class MemoryFacts:
 
     def guarded_unchanged(self) -> bool:
         return self.unchanged
+
+    def guarded_stashed(self) -> bool:
+        return self.stashed

@@ -120,6 +120,29 @@ class GitFacts:
         except (OSError, ValueError, IndexError, struct.error, UnknownError):
             return False
 
+    def guarded_stashed(self) -> bool:
+        """Whether a stash changes protected files, or holds untracked ones; True when unknown."""
+        log = self.common / "logs/refs/stash"
+        if not self._is_repository() or not log.is_file():
+            return False
+        try:
+            commits = [line[41:81].decode("ascii") for line in file_bytes(log).splitlines()]
+        except (OSError, UnknownError):
+            return True
+        return any(self._stashes(commit) for commit in commits)
+
+    def _stashes(self, commit: str) -> bool:
+        base = self.guarded_files(f"{commit}^1")
+        if base is None or any(self.guarded_files(one) != base for one in (commit, f"{commit}^2")):
+            return True
+        try:
+            untracked = self._parent(commit, 3)
+        except IndexError:
+            return False
+        except (OSError, ValueError, struct.error, zlib.error, UnknownError):
+            return True
+        return self.guarded_files(untracked) != frozenset()
+
     def _is_repository(self) -> bool:
         return self.folder is not None and (self.folder / "HEAD").exists()
 

@@ -81,6 +81,10 @@ class ProjectFacts(Protocol):
         """Whether the protected files on disk are those of the index, and those of HEAD."""
         ...
 
+    def guarded_stashed(self) -> bool:
+        """Whether a stash holds protected files that it would write; True when unknown."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class DiskFacts:
@@ -165,6 +169,9 @@ class DiskFacts:
 
     def guarded_unchanged(self) -> bool:
         return GitFacts.of(self.project).guarded_unchanged()
+
+    def guarded_stashed(self) -> bool:
+        return GitFacts.of(self.project).guarded_stashed()
 
 
 def _entry(found: "os.DirEntry[str]") -> Entry:

@@ -8,6 +8,7 @@ from runner.security.kinds import check
 from runner.security.paths import GUARDED
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
+from runner.security.validators.git_work import judge_work
 
 _PATHSPEC_MAGIC = re.compile(r"^:(?:\([\w,:=-]*\)|[!^/])*")
 _CONFIG_READS = frozenset(
@@ -54,6 +55,7 @@ def _git_paths(call: Call) -> None:
                 check(call, "project", Word.literal(path), "the path")
             if call.rule.name == "git diff" and path.startswith(("/", "~", "../")):
                 call.context.paths.project_file(path, call.cwd)
+    judge_work(call)
 
 
 def _protected(call: Call, path: str) -> None:
@@ -171,6 +173,7 @@ def _strategy(call: Call) -> None:
             "subtree",
         ):
             raise call.refuse("this strategy would run another program.")
+    judge_work(call)
 
 
 def _no_editor(call: Call) -> None:
