@@ -343,6 +343,31 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFKC", visible).casefold().rstrip(". ") or name
 
 
+def protected_in(text: str) -> str | None:
+    """Return the protected path inside an option's value (`xml:PATH`, `k=v,file=PATH`), if any."""
+    for piece in _SEPARATORS.split(text):
+        names = [folded(part) for part in piece.split("/")]
+        if any(name in GUARDED for name in names) or names[-1] in _GUARDED_FILES:
+            return piece
+    return None
+
+
+def outside_in(text: str, paths: PathPolicy) -> str | None:
+    """Return the path in a value that leads to a place of the system that may not be written."""
+    for piece in _SEPARATORS.split(text):
+        top = piece.lstrip("/").partition("/")[0]
+        is_system = piece.startswith("/") and _TOP_FOLDERS.fullmatch(top) is not None
+        if piece.startswith("//") or not (is_system or piece.startswith(("~", "../"))):
+            continue
+        real = paths.absolute(piece, ".") or piece
+        if not paths.inside(real) and not paths.in_scratch(real) and piece != "/dev/null":
+            return piece
+    return None
+
+
+_SEPARATORS = re.compile(r"[=:;,|\s'\"()\[\]{}<>@]+")
+
+
 def mentions_secret(text: str) -> bool:
     """Whether any text (source of an unknown word, inline code) names a credential file."""
     return bool(

@@ -22,6 +22,9 @@ _MAX_MATCHES = 5_000
 _WIDE = ("/home", "/root", "/etc", "/var", "/proc", "/run", "/home/me", "/Users/me")
 _MAX_GUARDED = 2000
 _WILD = re.compile(r"[*?\[]")
+# Sets that bash and `fnmatch` read differently: classes, `^`, a backslash.
+_ODD_SET = re.compile(r"\[\^|\\|\[[^\]]*\[[:.=]|\[[!^]?\]")
+_SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|\\.|[^\]])*\]")
 _MAY_BE_EMPTY = re.compile(
     f"[{shapes.DIGITS}{shapes.SIGNED}{shapes.COMMIT}{shapes.LISTED}{shapes.PLACE}{shapes.REST}]"
 )
@@ -38,18 +41,33 @@ def check_glob(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse:
     """Refuse patterns that can reach protected names or credentials."""
     if kind not in _CHANGES:
         _check_read(paths, kind, text, cwd, refuse)
+        _check_parent(paths, kind, text, cwd, refuse)
         return
-    parts = text.split("/")
-    for part in parts:
-        if part.startswith(".") and re.search(r"[*?\[]", part):
-            reached = [n for n in (*GUARDED, "..") if fnmatch.fnmatch(n, part.casefold())]
-            if reached:
-                raise refuse(f"{text} reaches {reached[0]}. Name the files instead.")
-    if ".." in parts:
+    refuse_guarded_glob(text, refuse)
+    if ".." in text.split("/"):
         raise refuse(f"{text} leaves the directory. Name the files instead.")
     below = text.removeprefix(paths.project + "/")
     if kind == "remove" and not re.sub(r"[*?./]|\[[^]]*\]", "", below):
         raise refuse(f"{text} would remove everything. Name what is to go.")
+
+
+def refuse_guarded_glob(text: str, refuse: Refuse) -> None:
+    """Refuse a pattern that matches a protected folder, or the folder above."""
+    for part in text.split("/"):
+        if part.startswith(".") and _WILD.search(part):
+            reached = [n for n in (*GUARDED, "..") if fnmatch.fnmatch(n, _wider(part.casefold()))]
+            if reached:
+                raise refuse(f"{text} reaches {reached[0]}. Name the files instead.")
+
+
+def _check_parent(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse: Refuse) -> None:
+    """Judge `.?` as `..`, which it matches in bash before 5.2."""
+    parts = text.split("/")
+    if not any(map(_may_be_parent, parts)):
+        return
+    if kind == "project":
+        raise refuse(f"{text} may leave the directory. Name the file instead.")
+    paths.read("/".join(".." if _may_be_parent(part) else part for part in parts), cwd)
 
 
 def _check_read(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse: Refuse) -> None:
@@ -64,6 +82,11 @@ def _check_read(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse
         wide = next((w for w in _WIDE if fnmatch.fnmatchcase(w, text)), None)
         if wide is not None:
             raise refuse(f"{text} reaches all of {wide}. Name a folder of the project.")
+
+
+def _may_be_parent(part: str) -> bool:
+    is_pattern = part.startswith(".") and _WILD.search(part) is not None
+    return is_pattern and fnmatch.fnmatchcase("..", _wider(part))
 
 
 def _matches(paths: PathPolicy, pattern: str, cwd: str | None, refuse: Refuse) -> Iterator[str]:
@@ -97,13 +120,13 @@ def _expanded(facts: ProjectFacts, folder: str, parts: list[str], shown: str) ->
         inner = posixpath.join(folder, entry.name), posixpath.join(shown, entry.name)
         if part == "**" and entry.is_folder and not entry.is_link:
             yield from _expanded(facts, inner[0], parts, inner[1])
-        if fnmatch.fnmatchcase(entry.name, _as_python(part)) and (entry.is_folder or not rest):
+        if fnmatch.fnmatchcase(entry.name, _wider(part)) and (entry.is_folder or not rest):
             yield from _expanded(facts, inner[0], rest, inner[1])
 
 
-def _as_python(part: str) -> str:
-    """A part of a pattern as `fnmatch` reads it. What that can't say matches everything."""
-    return "*" if "[[:" in part or "[^" in part or "\\" in part else part
+def _wider(part: str) -> str:
+    """A part of a pattern as `fnmatch` reads it; sets that it reads otherwise match any character."""
+    return _SET.sub("?", part) if _ODD_SET.search(part) else part
 
 
 def check_links(

@@ -4,6 +4,7 @@ import re
 
 from runner.security.context import Call
 from runner.security.kinds import check
+from runner.security.paths import outside_in
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 
@@ -43,6 +44,9 @@ def _make(call: Call) -> None:
         if "=" in text:
             if not _listed(call, "make-variable", text) or re.search(r"[$`;|&<>]", text):
                 raise call.refuse(f"{text} could change what runs.")
+            found = outside_in(text, call.context.paths)
+            if found is not None:
+                raise call.refuse(f"{found} is outside the project. Name a path in it.")
             continue
         targets += 1
         known = _listed(call, "make-targets", text) or _listed(call, "make-sync", text)

@@ -4,6 +4,7 @@ import re
 
 from runner.security.context import Call
 from runner.security.kinds import check
+from runner.security.patterns import refuse_guarded_glob
 from runner.security.programs import check_own_script, is_checking_script
 from runner.security.shell.facts import Word
 from runner.security.validators.debugging import check_pdb
@@ -71,6 +72,8 @@ def _script(call: Call, word: Word, rest: list[Word]) -> None:
                 raise call.refuse(f"{word.source} is not known to be a test.")
             check(call, "project", word, "the script")
             continue
+        if word.glob:
+            refuse_guarded_glob(text, call.refuse)
         if not text.endswith((".py", ".pyw")) and "." in text.rpartition("/")[2]:
             raise call.refuse(f"{text} is not a Python script of the project.")
         if text.rpartition("/")[2] == "manage.py" and _manage(call, text, rest):
@@ -94,6 +97,8 @@ def protect(call: Call, words: list[Word]) -> None:
     for word in words:
         for text in word.choices or ():
             value = text.partition("=")[2] if text.startswith("-") else text
+            if word.glob:
+                refuse_guarded_glob(value, call.refuse)
             if value:
                 call.context.paths.refuse_guarded(value.rstrip("/"), value)
                 call.context.paths.read(value, call.cwd)
