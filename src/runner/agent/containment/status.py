@@ -59,6 +59,11 @@ class Containment:
         """Whether the operating system contains the agent at all."""
         return any(layer.active for layer in self.layers)
 
+    @property
+    def shares_processes(self) -> bool:
+        """Whether commands see the processes of the whole user."""
+        return True
+
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
         """Return the command that runs `command` contained, as sessions of its kind are."""
         del instruction
@@ -102,6 +107,11 @@ class BubblewrapContainment(Containment):
     state: PrivateState
     account_file: Path
     overlay_works: bool
+
+    @property
+    def shares_processes(self) -> bool:
+        """See `Containment.shares_processes`: the box has a process namespace of its own."""
+        return False
 
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
         """See `Containment.wrap`. A read-only session shares no state with any other."""
