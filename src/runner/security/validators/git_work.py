@@ -20,7 +20,7 @@ _MAGIC = re.compile(r":(?:\(([\w,:=\s-]*)\)|([!^/]+):?|:)?")
 _WILD = re.compile(r"[*?\[\\]")
 _WHOLE = re.compile(r"(?:/\*{0,2})?")
 _HEADER = re.compile(
-    r"^(?:\+\+\+|---|diff --git|(?:rename|copy) (?:from|to))\s.*?(?:^|[\s\"/])\.(?:runner|claude|autonoe|git)(?:[/\"\s]|$)",
+    r"^(?:\+\+\+|---|diff --git|(?:rename|copy) (?:from|to))(?=\s).*?(?:[\s\"/])\.(?:runner|claude|autonoe|git)(?:[/\"\s]|$)",
     re.MULTILINE | re.IGNORECASE,
 )
 _LOOKS_ONLY = ("--check", "--stat", "--numstat", "--summary", "--cached")
@@ -83,6 +83,11 @@ def pathspecs(call: Call, words: tuple[Word, ...]) -> list[Pathspec]:
     if found and all(one.excludes for one in found):
         found.append(Pathspec(".", excludes=False))
     return found
+
+
+def leaves_out(call: Call, text: str) -> bool:
+    """Whether a pathspec takes away from what the others match (`:!x`)."""
+    return text.startswith(":") and _pathspec(call, text).excludes
 
 
 def _pathspec(call: Call, text: str) -> Pathspec:
