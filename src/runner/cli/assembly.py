@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -208,7 +208,10 @@ def _assemble(
     job: Job, sink: RunSink, agent: Path, containment: Containment, parts_of: PartsOf
 ) -> Run:
     config = load_agent_file(job.project_dir)
-    settings = config.policy(allow_destructive=job.options.allow_destructive)
+    settings = replace(
+        config.policy(allow_destructive=job.options.allow_destructive),
+        shares_processes=containment.shares_processes,
+    )
     failures: list[RunnerError] = []
     parts = parts_of(job.project_dir, job.options, containment, settings, sink)
 

@@ -5,12 +5,10 @@ table makes it harmless: as an operand that can't be an option, or anywhere for 
 marked `unknown = "any"` in the profiles.
 """
 
-import os
 import re
 from dataclasses import dataclass, field, replace
 
 from runner.security.context import Arguments, Context
-from runner.security.refs import has_option_like_refs
 from runner.security.refusal import RefusedError
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
@@ -59,8 +57,8 @@ class _Reader:
         empty = shapes.HOLE.sub("", word.shapes[0])
         if self.rule.data.get("commits") != "read" or empty.startswith("-"):
             return word
-        if word.shapes[0].startswith(shapes.COMMIT) and has_option_like_refs(
-            self.context.paths.project
+        if word.shapes[0].startswith(shapes.COMMIT) and (
+            self.context.paths.facts.has_option_like_refs()
         ):
             return word
         text = shapes.pattern(word.shapes[0].replace(shapes.COMMIT, "0badc0de"))
@@ -302,12 +300,7 @@ def refuse_dash_names(rule: CommandRule, pattern: str, context: Context, cwd: st
     folder = context.paths.absolute(".", cwd)
     if folder is None:
         return
-    try:
-        with os.scandir(folder) as entries:
-            found = any(entry.name.startswith("-") for entry in entries)
-    except OSError:
-        return
-    if found:
+    if any(entry.name.startswith("-") for entry in context.paths.facts.entries(folder)):
         raise _refuse(rule, f"{pattern} matches a name that begins with '-'. Use ./{pattern}.")
 
 

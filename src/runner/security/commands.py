@@ -3,12 +3,12 @@
 import itertools
 import re
 from dataclasses import replace
-from os.path import commonpath
+from posixpath import commonpath
 
 from runner.security import environment
 from runner.security.arguments import read_arguments
 from runner.security.context import Call, Context
-from runner.security.kinds import check
+from runner.security.kinds import check, refuse_embedded
 from runner.security.programs import OwnProgram, OwnScript, check_own_script, find_program
 from runner.security.redirections import check_redirection
 from runner.security.refusal import RefusedError
@@ -34,7 +34,7 @@ def _judge_in(context: Context, command: SimpleCommand) -> str:
     """Judge the command for one working directory that it may run in."""
     for assignment in command.assignments:
         environment.refuse_secret_expansion(context, assignment.value)
-        environment.check_assignment(context, assignment, command.cwd)
+        environment.check_assignment(context, assignment, command.cwd, exported=bool(command.words))
     for redirection in command.redirections:
         check_redirection(context, redirection, command.cwd)
     if not command.words:
@@ -127,6 +127,7 @@ def judge_by_rule(
         if rule.inner_profiles:
             _require_profile(call, inner)
         call.judge_inner(inner)
+    refuse_embedded(call)
     return rule.rule
 
 

@@ -1,9 +1,9 @@
 """Which variables a script may set: nothing that changes what runs, or from where."""
 
-import os
 import re
 
 from runner.security.context import Context
+from runner.security.paths import outside_in, protected_in
 from runner.security.refusal import RefusedError
 from runner.security.shell.facts import Assignment, Word
 from runner.security.table import EnvironmentRule
@@ -20,13 +20,16 @@ _INDIRECT = re.compile(r"\$\{!([A-Za-z_]\w*)")
 _EXPANSION = re.compile(r"\$\{?[!#]?([A-Za-z_]\w*)")
 
 
-def check_assignment(context: Context, assignment: Assignment, cwd: str | None) -> None:
-    """Refuse an assignment that could change what later commands run.
+def check_assignment(
+    context: Context, assignment: Assignment, cwd: str | None, *, exported: bool = True
+) -> None:
+    """Refuse an assignment that could change what later commands run, or write.
 
     Args:
         context: mode and rules in force.
         assignment: name and value, as far as it is known.
         cwd: where the command runs; relative path values are taken from there.
+        exported: whether programs get it; a variable of the shell alone is not.
     """
     name = assignment.name
     if not _NAME.fullmatch(name):
@@ -43,6 +46,28 @@ def check_assignment(context: Context, assignment: Assignment, cwd: str | None) 
                 rule.rule,
                 f"Setting {name} could change what runs. Leave it out, or use a value that the "
                 "profiles allow.",
+            )
+    if exported:
+        _check_unlisted(context, assignment)
+
+
+def _check_unlisted(context: Context, assignment: Assignment) -> None:
+    """Refuse a path in a variable that no profile knows: what reads it may write there."""
+    values = [assignment.value]
+    if not assignment.value.source and assignment.value.choices is None:  # `export NAME`
+        values = [
+            one.value
+            for command in context.script
+            for one in command.assignments
+            if one.name == assignment.name
+        ]
+    for text in (text for value in values for text in value.choices or (value.prefix,)):
+        found = protected_in(text) or outside_in(text, context.paths)
+        if found is not None:
+            raise RefusedError(
+                "environment:path",
+                f"{assignment.name}: a program could write {found}. Use a path in the project or "
+                "under /tmp.",
             )
 
 
@@ -66,7 +91,7 @@ def _value_allowed(context: Context, rule: EnvironmentRule, value: Word, cwd: st
 def _paths_allowed(context: Context, kind: str, text: str, cwd: str | None) -> bool:
     if kind == "text":
         return True
-    for entry in text.split(os.pathsep):
+    for entry in text.split(":"):
         if not entry:
             continue
         try:
@@ -98,7 +123,7 @@ def refuse_secret_expansion(context: Context, word: Word) -> None:
             )
 
 
-def _names_held(context: Context, variable: str) -> set[str]:
+def _names_held(context: Context, variable: str) -> list[str]:
     """The values that the script itself gives a variable, as far as they are known."""
     given = [
         one.value
@@ -106,7 +131,7 @@ def _names_held(context: Context, variable: str) -> set[str]:
         for one in command.assignments
         if one.name == variable
     ]
-    return {text for value in given for text in value.choices or ()}
+    return [text for value in given for text in value.choices or ()]
 
 
 def is_secret_name(name: str) -> bool:

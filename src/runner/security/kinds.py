@@ -9,7 +9,7 @@ runs) · `write` a path that is written · `remove` a path that is removed · `n
 import re
 
 from runner.security.context import Call
-from runner.security.paths import is_endless, mentions_secret
+from runner.security.paths import is_endless, mentions_secret, protected_in
 from runner.security.patterns import check_glob, check_links, check_shape
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
@@ -45,6 +45,10 @@ _HARMLESS_LISTS = frozenset({"go-package", "go-ldflags"})
 _DURATIONS = frozenset({"duration", "timeout"})
 _PRODUCT = re.compile(r"\"?\$\(\( *(\d{1,9}) *\* *(\d{1,9}) *\)\)\"?")
 _ENDING = re.compile(r"\.\w+\Z")
+_SETTING = re.compile(r"[A-Za-z_][\w.]*[:+?]?=")
+_LEAVES_OUT = re.compile(
+    r"ignore|exclu|omit|skip|filter|without|^--?no|prune|^-x$|blacklist|deny", re.IGNORECASE
+)
 _PLAIN_VALUE = re.compile(r"[\w.-]+")
 # What tools take in place of a file: an address, inline settings, a file of arguments.
 _NOT_A_FILE = re.compile(
@@ -102,6 +106,34 @@ def _no_path(call: Call, word: Word, what: str) -> None:
     for text in word.choices or (word.prefix,):
         if _PATH_AWAY.search(text) and not re.search(r"[\s|*^$()]", text):
             raise call.refuse(f"{what} must not name a file outside the project: {text}.")
+
+
+def refuse_embedded(call: Call) -> None:
+    """Refuse a protected path inside an option or a setting: most tools would write it.
+
+    Whatever form it has (`-o PATH`, `--report=xml:PATH`, `-flp:a=1;logfile=PATH`, `NAME=PATH`). What
+    a tool is told to leave out may have such a name, and what it only reads as well.
+    """
+    if not _is_project_tool(call) or call.rule.wrapper is not None:
+        return
+    before = ""
+    for word in call.args:
+        for text in word.choices or (word.prefix,):
+            is_option = text.startswith(("-", "/")) or _SETTING.match(text) is not None
+            option = text if is_option else before
+            if not option or _LEAVES_OUT.search(option):
+                continue
+            found = protected_in(text)
+            if found is not None and not _only_reads(call, option):
+                raise call.refuse(f"{found} is protected; write somewhere else, such as reports/.")
+        text = word.text or ""
+        before = text if text.startswith("-") and "=" not in text else ""
+
+
+def _only_reads(call: Call, text: str) -> bool:
+    name = text.partition("=")[0]
+    option = call.rule.options.get(name)
+    return option is not None and option.kind in ("read", "tree", "project")
 
 
 def check_url(call: Call, word: Word) -> None:
@@ -184,7 +216,11 @@ def _path(call: Call, kind: str, word: Word, what: str) -> None:
             check_glob(call.context.paths, kind, text, call.cwd, call.refuse)
             if kind in {"write", "remove"}:
                 check_links(
-                    call.context.paths, text, call.cwd, lambda path: check_path(call, kind, path)
+                    call.context.paths,
+                    text,
+                    call.cwd,
+                    lambda path: check_path(call, kind, path),
+                    call.refuse,
                 )
         check_path(call, kind, text)
 

@@ -6,19 +6,22 @@ because some file systems do.
 """
 
 import fnmatch
-import os
+import posixpath
 import re
 import unicodedata
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from runner.security.private_files import ALSO_IN_PROJECTS, IN_HOME, NAMES_IN_PATTERNS
 from runner.security.refusal import RefusedError
 from runner.security.settings import Mode
 from runner.security.shell.values import FRESH
 
+if TYPE_CHECKING:
+    from runner.security.project_facts import ProjectFacts
+
 NOTE = ".runner-note.md"
-GUARDED = frozenset({".git", ".runner", ".autonoe", ".claude"})
+GUARDED = (".git", ".runner", ".autonoe", ".claude")
 _GUARDED_FILES = frozenset({".mcp.json", ".gitmodules", ".gitconfig", ".bashrc", ".profile"})
 _OPEN_DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"})
 _DEVICE_FD = re.compile(r"/dev/fd/\d+")
@@ -55,10 +58,18 @@ _PRIVATE_PLACE = re.compile(
 )
 # Names that a pattern in a path may not be made to match (`~/.ss[h]/…`).
 _SECRET_NAMES = (
-    *(name.casefold() for name in NAMES_IN_PATTERNS), ".npmrc", ".pypirc", ".docker/config.json",
-    ".cargo/credentials.toml", ".local/state/runner", ".claude/.credentials.json", ".claude.json", "_runner_file_commands",
-    "id_rsa", "id_ed25519", "id_ecdsa", "etc/shadow", "etc/gshadow", "etc/sudoers",
-    "proc/1/environ", "proc/self/environ",
+    *(name.casefold() for name in NAMES_IN_PATTERNS),
+    ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".netrc", ".git-credentials", ".pgpass",
+    ".config/gh", ".config/gcloud", ".config/hub", ".config/op", ".config/rclone", ".docker/config.json",
+    ".my.cnf", ".npmrc", ".pypirc", ".local/share/keyrings", ".local/state/runner", ".mozilla",
+    ".claude/.credentials.json", ".cargo/credentials.toml",
+    ".password-store", ".vault-token", ".claude.json", ".bash_history", ".zsh_history",
+    "_runner_file_commands", "id_rsa", "id_ed25519", "id_ecdsa", "etc/shadow", "etc/gshadow", "etc/sudoers",
+    "proc/1/environ", "proc/self/environ", "proc/self/mem", "proc/self/fd", "proc/self/cwd", "proc/self/root",
+    ".env", ".envrc", ".env.production", ".yarnrc.yml", ".claude", ".codex", ".gitconfig", ".gem/credentials",
+    ".cargo/credentials", ".m2/settings.xml", ".composer/auth.json", ".credentials", "credentials",
+    "server.pem", "server.key", "cert.p12", ".python_history", ".psql_history",
+    ".lesshst", ".viminfo", "etc/ssh", "etc/ssl/private", "etc/security", "var/log", "run/secrets",
 )  # fmt: skip
 _GLOB = re.compile(r"[*?\[]")
 _INSTEAD = "Write inside the project directory or under /tmp."
@@ -71,23 +82,31 @@ class PathPolicy:
     Args:
         project: the project directory; need not exist.
         mode: in sync nothing in the project may be written but the note.
-        scratch: absolute folders besides /tmp that may be written.
-        note_only: whether the note may be written in sync (not in a review).
+        facts: what is known about files; the only thing that looks at the disk.
+        home: the user's home folder, as `~` means it.
+        scratch: the real paths of the folders outside of the project that may be written.
+        note_writable: whether the note may be written in sync (not in a review).
     """
 
     project: str
     mode: Mode
+    facts: "ProjectFacts"
+    home: str
     scratch: tuple[str, ...] = ()
     note_writable: bool = True
-    home: str = field(default_factory=lambda: os.path.expanduser("~"))  # noqa: PTH111
 
     @classmethod
     def of(
-        cls, project: str | Path, mode: Mode, scratch: tuple[str, ...] = (), *, note: bool = True
+        cls,
+        facts: "ProjectFacts",
+        mode: Mode,
+        scratch: tuple[str, ...] = (),
+        *,
+        note: bool = True,
     ) -> "PathPolicy":
-        real = os.path.realpath(project)
-        folders = tuple(dict.fromkeys(os.path.realpath(p) for p in ("/tmp", *scratch)))  # noqa: S108
-        return cls(real, mode, folders, note)
+        """Return the rules for a project; /tmp and the folders in `scratch` may be written."""
+        folders = tuple(dict.fromkeys(facts.real_path(p) for p in ("/tmp", *scratch)))  # noqa: S108
+        return cls(facts.project, mode, facts, facts.home, folders, note)
 
     def absolute(self, text: str, cwd: str | None) -> str | None:
         """Return the real path, or None when it depends on an unknown working directory."""
@@ -96,15 +115,26 @@ class PathPolicy:
         if not text.startswith("/"):
             if cwd is None:
                 return None
-            text = os.path.join(self.project, cwd, text)  # noqa: PTH118
-        return os.path.realpath(text)
+            text = posixpath.join(self.project, cwd, text)
+        return self.facts.real_path(text)
 
     def inside(self, real: str) -> bool:
         """Whether a real path is the project directory or below it."""
         return real == self.project or real.startswith(self.project.rstrip("/") + "/")
 
     def in_scratch(self, real: str) -> bool:
-        return any(real == s or real.startswith(s + "/") for s in self.scratch)
+        """Whether a real path is in a scratch folder. A home below such a folder is none."""
+        return any(
+            _is_below(real, folder) and not self._is_private(real, folder)
+            for folder in self.scratch
+        )
+
+    def _is_private(self, real: str, folder: str) -> bool:
+        """Whether a path in a scratch folder is in the user's home, or a dotfile of it."""
+        home = self.facts.real_path(self.home)
+        if home == folder:
+            return real.removeprefix(home).startswith("/.")
+        return _is_below(home, folder) and _is_below(real, home)
 
     def read(self, text: str, cwd: str | None) -> None:
         """Refuse credentials, other processes' data and devices."""
@@ -151,7 +181,7 @@ class PathPolicy:
         return self.in_scratch(real) and not self.inside(real) and self._is_absolute(text, cwd)
 
     def _write_in_sync(self, text: str, real: str, cwd: str | None) -> None:
-        note = os.path.join(self.project, NOTE)  # noqa: PTH118
+        note = posixpath.join(self.project, NOTE)
         if self.note_writable and real == note and self._lexical(text, cwd) == note:
             return
         if self.note_writable:
@@ -212,7 +242,7 @@ class PathPolicy:
 
     def refuse_guarded(self, path: str, shown: str) -> None:
         """Refuse to change `.git`, `.runner`, `.claude` and files that steer tools."""
-        parts = [_folded(part) for part in path.split("/")]
+        parts = [folded(part) for part in path.split("/")]
         for part in parts:
             if part in GUARDED:
                 raise RefusedError(
@@ -247,7 +277,7 @@ class PathPolicy:
     def _lexical(self, text: str, cwd: str | None) -> str:
         if text.startswith("~"):
             text = self.home + text[1:] if text[1:2] in ("", "/") else f"/home/{text[1:]}"
-        return os.path.normpath(os.path.join(self.project, cwd or ".", text))  # noqa: PTH118
+        return posixpath.normpath(posixpath.join(self.project, cwd or ".", text))
 
     def _is_absolute(self, text: str, cwd: str | None) -> bool:
         """Whether a path was named from the root: `../x` must not count as /tmp by accident."""
@@ -270,8 +300,8 @@ class PathPolicy:
 
 def _hides_path(part: str) -> bool:
     """Whether an unquoted variable with this name would become a protected or absolute path."""
-    pieces = [_folded(piece) for piece in part.split()]
-    hidden = any(piece in GUARDED | _GUARDED_FILES for piece in pieces)
+    pieces = [folded(piece) for piece in part.split()]
+    hidden = any(piece in GUARDED or piece in _GUARDED_FILES for piece in pieces)
     return (hidden and len(pieces) > 1) or part != part.rstrip()
 
 
@@ -282,7 +312,12 @@ def _refuse_lost_folder(text: str, *, removes: bool = False) -> None:
     rest = text.rpartition(FRESH)[2]
     top = rest.lstrip("/").partition("/")[0]
     if rest.startswith("/"):
-        reaches = removes or not top or _PATTERN.search(top) or os.path.lexists(f"/{top}")
+        reaches = (
+            removes
+            or not top
+            or _PATTERN.search(top) is not None
+            or _TOP_FOLDERS.fullmatch(top) is not None
+        )
     else:
         reaches = rest.startswith(".") and not rest.startswith("./")
     if reaches:
@@ -294,12 +329,46 @@ def _refuse_lost_folder(text: str, *, removes: bool = False) -> None:
 
 
 _PATTERN = re.compile(r"[*?\[]")
+# What a system has at its root, on Linux or macOS; nothing looks which of them this one has.
+_TOP_FOLDERS = re.compile(
+    r"bin|boot|cores|data|dev|efi|etc|home|init|lib|lib32|lib64|libx32|lost\+found|media|mnt|net|nix|opt|private|proc"
+    r"|root|run|sbin|snap|srv|sys|tmp|usr|var|Applications|Library|Network|System|Users|Volumes|\.\."
+)
 
 
-def _folded(name: str) -> str:
-    """As a file system may compare names: no case, no invisible characters, one form."""
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def folded(name: str) -> str:
+    """Return a name as a file system may compare names: no case, no invisible characters, one form."""
     visible = "".join(c for c in name if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFKC", visible).casefold().rstrip(". ") or name
+
+
+def protected_in(text: str) -> str | None:
+    """Return the protected path inside an option's value (`xml:PATH`, `k=v,file=PATH`), if any."""
+    for piece in _SEPARATORS.split(text):
+        names = [folded(part) for part in piece.split("/")]
+        if any(name in GUARDED for name in names) or names[-1] in _GUARDED_FILES:
+            return piece
+    return None
+
+
+def outside_in(text: str, paths: PathPolicy) -> str | None:
+    """Return the path in a value that leads to a place of the system that may not be written."""
+    for piece in _SEPARATORS.split(text):
+        top = piece.lstrip("/").partition("/")[0]
+        is_system = piece.startswith("/") and _TOP_FOLDERS.fullmatch(top) is not None
+        if piece.startswith("//") or not (is_system or piece.startswith(("~", "../"))):
+            continue
+        real = paths.absolute(piece, ".") or piece
+        if not paths.inside(real) and not paths.in_scratch(real) and piece != "/dev/null":
+            return piece
+    return None
+
+
+_SEPARATORS = re.compile(r"[=:;,|\s'\"()\[\]{}<>@]+")
 
 
 def mentions_secret(text: str) -> bool:

@@ -11,6 +11,7 @@ from runner.security.context import Context
 from runner.security.decision import Decision
 from runner.security.paths import PathPolicy, mentions_private
 from runner.security.profiles import load_rules
+from runner.security.project_facts import DiskFacts, ProjectFacts
 from runner.security.refusal import RefusedError
 from runner.security.scripts import JudgedCommand, judge_script
 from runner.security.settings import Mode, PolicySettings
@@ -41,6 +42,7 @@ def judge_command(
     project_dir: str | Path,
     settings: PolicySettings | None = None,
     note: bool = True,
+    facts: ProjectFacts | None = None,
 ) -> Decision:
     """Decide whether the agent may run `text` in bash. Never raises; what is unclear is denied.
 
@@ -50,9 +52,10 @@ def judge_command(
         project_dir: where it would run, and what it may write.
         settings: profiles and extensions; the defaults when left out.
         note: whether the note may be written in sync (a review writes nothing).
+        facts: what is known about files; what the disk says about `project_dir` when left out.
     """
     return explain(
-        text, command=command, project_dir=project_dir, settings=settings, note=note
+        text, command=command, project_dir=project_dir, settings=settings, note=note, facts=facts
     ).decision
 
 
@@ -63,10 +66,12 @@ def explain(
     project_dir: str | Path,
     settings: PolicySettings | None = None,
     note: bool = True,
+    facts: ProjectFacts | None = None,
 ) -> Explanation:
     """Decide as `judge_command` does, and tell what was decided about every command."""
     try:
-        context = make_context(command, project_dir, settings or PolicySettings(), note=note)
+        known = facts or DiskFacts.of(project_dir)
+        context = make_context(command, known, settings or PolicySettings(), note=note)
         _check_size(text)
         context = replace(context, private=mentions_private(text))
         script = context.analyse(text, None, None)
@@ -81,7 +86,9 @@ def explain(
         )
     decision = overall(judged)
     if command == "sync" and not decision.allowed:
-        in_run = explain(text, command="run", project_dir=project_dir, settings=settings)
+        in_run = explain(
+            text, command="run", project_dir=project_dir, settings=settings, facts=facts
+        )
         if in_run.decision.allowed:
             # The rule's own words are about how to do it, and here it is not to be done at all.
             opened = any(one.decision.rule.startswith("agent.json") for one in in_run.commands)
@@ -98,10 +105,10 @@ def _check_size(text: str) -> None:
 
 
 def make_context(
-    mode: Mode, project_dir: str | Path, settings: PolicySettings, *, note: bool = True
+    mode: Mode, facts: ProjectFacts, settings: PolicySettings, *, note: bool = True
 ) -> Context:
     """Return the context for the outermost commands of a script. Raises ConfigError."""
-    paths = PathPolicy.of(project_dir, mode, settings.scratch, note=note)
+    paths = PathPolicy.of(facts, mode, settings.scratch, note=note)
     known = {"HOME": paths.home, "PWD": paths.project}
     return Context(
         mode=mode,

@@ -4,7 +4,7 @@ This is the only list. The path policy refuses to name them, and the sandbox hid
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 _KEYS_AND_PASSWORDS = (
     ".ssh", ".putty", ".gnupg", ".pki", ".cert", ".age", ".config/age", ".config/sops",
@@ -166,19 +166,19 @@ _BASES = {
 """Variables that move a part of the home folder to another place."""
 
 
-def private_places(home: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+def private_places(home: str, environ: Mapping[str, str]) -> Iterator[tuple[str, PurePosixPath]]:
     """Yield each entry of the list with the paths it has here, whether they exist or not.
 
     Args:
         environ: names other places for parts of the home folder, such as XDG_CONFIG_HOME.
     """
     moved = {
-        base: Path(environ[name])
+        base: PurePosixPath(environ[name])
         for name, base in _BASES.items()
         if environ.get(name, "").startswith("/")
     }
     for entry in IN_HOME:
-        yield entry, home / entry
+        yield entry, PurePosixPath(home) / entry
         for base, place in moved.items():
             if PurePosixPath(entry).is_relative_to(base):
                 yield entry, place / PurePosixPath(entry).relative_to(base)

@@ -1,9 +1,8 @@
 """From a command's first word to the rule that governs it: names, tool paths, own scripts."""
 
 import itertools
-import os
+import posixpath
 import re
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -134,7 +133,7 @@ def _compiled_outside(context: Context, name: str) -> bool:
     is no file of somebody else in its place, which would be run when compiling fails.
     """
     path = context.paths.absolute(name, ".")
-    if not name.startswith("/") or path != name or path != os.path.normpath(name):
+    if not name.startswith("/") or path != name or path != posixpath.normpath(name):
         return False
     if not context.paths.in_scratch(path):
         return False
@@ -148,7 +147,7 @@ def _compiled_outside(context: Context, name: str) -> bool:
             written = True
         elif (not written and name in texts) or _fills(context, command, name):
             return False
-    return written and _nobody_elses(path)
+    return written and not context.paths.facts.is_foreign(path)
 
 
 def _fills(context: Context, command: SimpleCommand, name: str) -> bool:
@@ -170,7 +169,7 @@ def _fills(context: Context, command: SimpleCommand, name: str) -> bool:
 def _places(texts: Iterable[str]) -> set[str]:
     """The same places however they are written (`/tmp/./x`, `//tmp/x`, `of=/tmp/x`)."""
     plain = [re.sub(r"^(?:of=|-\w|--[\w-]+=)?/+", "/", text) for text in texts]
-    return {os.path.normpath(text) for text in plain if text}
+    return {posixpath.normpath(text) for text in plain if text}
 
 
 def _outputs(command: SimpleCommand) -> list[Redirection]:
@@ -191,18 +190,8 @@ def _wraps(context: Context, name: str | None) -> bool:
     return rule is not None and (rule.wrapper is not None or rule.name in _WRAPPING)
 
 
-def _nobody_elses(path: str) -> bool:
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-
-
 def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnScript | OwnProgram:
-    folder, _, base = os.path.normpath(name).rpartition("/")
+    folder, _, base = posixpath.normpath(name).rpartition("/")
     commands = context.rules.commands
     if name.startswith("/") and folder in _SYSTEM_BIN and base in commands:
         return commands[base]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from runner.security.context import Context
 from runner.security.decision import Decision
+from runner.security.environment import refuse_secret_expansion
 from runner.security.refusal import RefusedError
 from runner.security.shell.facts import Assignment, Script, SimpleCommand, Word
 
@@ -37,6 +38,16 @@ def judge_script(script: Script, context: Context) -> Iterator[JudgedCommand]:
             decision = refusal.decision()
         words = tuple(word.source or word.text or "" for word in command.words)
         yield JudgedCommand(command.source, words, decision)
+    yield from _judge_compared(script, context)
+
+
+def _judge_compared(script: Script, context: Context) -> Iterator[JudgedCommand]:
+    """Refuse to find out a credential by comparing it (`case $TOKEN in a*) …`)."""
+    for word in dict.fromkeys(script.compared):
+        try:
+            refuse_secret_expansion(context, word)
+        except RefusedError as refusal:
+            yield JudgedCommand(word.source, (word.source,), refusal.decision())
 
 
 def require_script(

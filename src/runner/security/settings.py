@@ -21,6 +21,8 @@ class PolicySettings:
         pkill_targets: extra process names that `pkill` may end.
         allow_destructive: whether `rm` and `mv` are allowed inside the project (run alone).
         scratch: absolute folders besides /tmp that may be written in both modes.
+        shares_processes: whether commands see the processes of the whole user, and not those of
+            their own session alone (no sandbox, or one without a process namespace).
         planned: judge for a project that is still to be built: what it will bring itself may be
             missing yet. For a plan's commands, which are judged again before they run.
     """
@@ -32,6 +34,7 @@ class PolicySettings:
     pkill_targets: frozenset[str] = frozenset()
     allow_destructive: bool = False
     scratch: tuple[str, ...] = ()
+    shares_processes: bool = False
     planned: bool = False
 
     def extra_commands(self, mode: Mode) -> frozenset[str]:

@@ -13,6 +13,7 @@ from runner.marker import Instruction
 from runner.security.decision import Decision
 from runner.security.paths import PathPolicy
 from runner.security.policy import judge_command
+from runner.security.project_facts import DiskFacts
 from runner.security.refusal import RefusedError
 from runner.security.settings import Mode, PolicySettings
 
@@ -58,7 +59,7 @@ def judge_tool(
         judge = _FILE_TOOLS.get(name)
         if judge is not None:
             paths = PathPolicy.of(
-                project_dir,
+                DiskFacts.of(project_dir),
                 mode_of(instruction),
                 chosen.scratch,
                 note=instruction is not Instruction.REVIEW,

@@ -18,3 +18,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '{"scripts": {"mine": "true"}, "dependencies": {"odd": "1"}}'
     )
     return root
+
+
+@pytest.fixture(autouse=True)
+def _home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decisions of tests do not depend on who runs them."""
+    monkeypatch.setenv("HOME", "/home/somebody")

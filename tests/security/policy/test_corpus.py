@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.security.memory_facts import MemoryFacts
 
 from runner.security.decision import Decision
 from runner.security.policy import judge_command
 from runner.security.settings import Mode, PolicySettings
 
 DATA = Path(__file__).parent.parent / "data"
-# Where the corpus supposes the project to be; it need not exist.
-PROJECT = "/workspace/project"
+# Where the corpus supposes the project to be: nothing on this machine has a say.
+FACTS = MemoryFacts()
+LINKED = MemoryFacts(links={"/workspace/project/src/link-to-outside": "/etc/shadow"})
 PLAIN = PolicySettings()
 DESTRUCTIVE = PolicySettings(allow_destructive=True)
 
@@ -32,14 +34,14 @@ def _cases(name: str) -> Iterator[tuple[str, Mode]]:
 @cache
 def _decisions(name: str, settings: PolicySettings) -> list[tuple[str, Mode, Decision]]:
     """Judge a part of the corpus, once for all tests that look at it."""
-    return [
-        (
-            command,
-            mode,
-            judge_command(command, command=mode, project_dir=PROJECT, settings=settings),
-        )
-        for command, mode in _cases(name)
-    ]
+    return [(command, mode, _decision(command, mode, settings)) for command, mode in _cases(name)]
+
+
+def _decision(command: str, mode: Mode, settings: PolicySettings) -> Decision:
+    facts = LINKED if "link-to-outside" in command else FACTS
+    return judge_command(
+        command, command=mode, project_dir=facts.project, settings=settings, facts=facts
+    )
 
 
 @pytest.mark.parametrize("name", ["attacks.json", "own_attacks.json"])
@@ -48,8 +50,7 @@ def test_must_deny_commands_are_denied(name: str, settings: PolicySettings) -> N
     slipped = [
         (mode, command[:120])
         for command, mode, decision in _decisions(name, settings)
-        if "link-to-outside" not in command  # needs the link on disk: test_paths
-        and decision.allowed
+        if decision.allowed
     ]
     assert slipped == []
 

@@ -6,6 +6,7 @@ import pytest
 
 from runner.security.paths import PathPolicy
 from runner.security.policy import judge_command
+from runner.security.project_facts import DiskFacts
 from runner.security.refusal import RefusedError
 from runner.security.settings import Mode, PolicySettings
 
@@ -14,7 +15,7 @@ DESTRUCTIVE = PolicySettings(allow_destructive=True)
 
 @pytest.mark.parametrize("path", ["src/a.py", "new/deep/b.txt", "/tmp/x.log", "/dev/null"])
 def test_the_project_and_tmp_may_be_written(project: Path, path: str) -> None:
-    PathPolicy.of(project, "run").write(path, ".")
+    PathPolicy.of(DiskFacts.of(project), "run").write(path, ".")
 
 
 @pytest.mark.parametrize(
@@ -25,21 +26,21 @@ def test_the_project_and_tmp_may_be_written(project: Path, path: str) -> None:
 )  # fmt: skip
 def test_everything_else_may_not_be_written(project: Path, path: str) -> None:
     with pytest.raises(RefusedError):
-        PathPolicy.of(project, "run").write(path, ".")
+        PathPolicy.of(DiskFacts.of(project), "run").write(path, ".")
 
 
 def test_a_way_up_is_outside_even_when_it_ends_in_tmp() -> None:
     with pytest.raises(RefusedError, match="outside"):
-        PathPolicy.of("/tmp/some/project", "run").write("../x", ".")
+        PathPolicy.of(DiskFacts.of("/tmp/some/project"), "run").write("../x", ".")
 
 
 def test_writing_in_an_unknown_directory_is_refused(project: Path) -> None:
     with pytest.raises(RefusedError, match="not known"):
-        PathPolicy.of(project, "run").write("x", None)
+        PathPolicy.of(DiskFacts.of(project), "run").write("x", None)
 
 
 def test_sync_may_write_the_note_alone(project: Path) -> None:
-    policy = PathPolicy.of(project, "sync")
+    policy = PathPolicy.of(DiskFacts.of(project), "sync")
     policy.write(".runner-note.md", ".")
     with pytest.raises(RefusedError, match="read-only"):
         policy.write("src/.runner-note.md", ".")
@@ -48,17 +49,17 @@ def test_sync_may_write_the_note_alone(project: Path) -> None:
 def test_sync_refuses_a_note_that_is_a_link(project: Path) -> None:
     (project / ".runner-note.md").symlink_to(project / "src/app.py")
     with pytest.raises(RefusedError):
-        PathPolicy.of(project, "sync").write(".runner-note.md", ".")
+        PathPolicy.of(DiskFacts.of(project), "sync").write(".runner-note.md", ".")
 
 
 def test_a_review_may_not_write_the_note(project: Path) -> None:
     with pytest.raises(RefusedError):
-        PathPolicy.of(project, "sync", note=False).write(".runner-note.md", ".")
+        PathPolicy.of(DiskFacts.of(project), "sync", note=False).write(".runner-note.md", ".")
 
 
 @pytest.mark.parametrize("path", ["src/a.py", ".env", "/etc/os-release", "/usr/include/stdio.h"])
 def test_ordinary_files_may_be_read(project: Path, path: str) -> None:
-    PathPolicy.of(project, "run").read(path, ".")
+    PathPolicy.of(DiskFacts.of(project), "run").read(path, ".")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_ordinary_files_may_be_read(project: Path, path: str) -> None:
 )  # fmt: skip
 def test_credentials_and_devices_may_not_be_read(project: Path, path: str) -> None:
     with pytest.raises(RefusedError):
-        PathPolicy.of(project, "run").read(path, ".")
+        PathPolicy.of(DiskFacts.of(project), "run").read(path, ".")
 
 
 @pytest.mark.parametrize("mode", ["run", "sync"])

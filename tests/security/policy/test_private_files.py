@@ -1,8 +1,7 @@
 """The policy refuses what the sandbox hides: both have one list."""
 
-from pathlib import Path
-
 import pytest
+from tests.security.memory_facts import MemoryFacts
 
 from runner.security.paths import PathPolicy
 from runner.security.policy import judge_command
@@ -34,12 +33,12 @@ def test_a_credential_file_is_not_read(path: str, mode: Mode) -> None:
 @pytest.mark.parametrize("entry", IN_HOME)
 def test_every_entry_is_refused_in_the_home_folder(entry: str) -> None:
     with pytest.raises(RefusedError):
-        PathPolicy.of("/srv/app", "run").read(f"~/{entry}", ".")
+        PathPolicy.of(MemoryFacts(), "run").read(f"~/{entry}", ".")
 
 
 @pytest.mark.parametrize("entry", sorted(ALSO_IN_PROJECTS))
-def test_a_project_may_have_files_of_such_names(entry: str, tmp_path: Path) -> None:
-    PathPolicy.of(tmp_path, "run").read(f"web/{entry}", ".")
+def test_a_project_may_have_files_of_such_names(entry: str) -> None:
+    PathPolicy.of(MemoryFacts(), "run").read(f"web/{entry}", ".")
 
 
 @pytest.mark.parametrize(

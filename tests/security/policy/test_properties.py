@@ -6,11 +6,12 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.security.memory_facts import MemoryFacts
 
 from runner.security.policy import judge_command
 from runner.security.settings import Mode
 
-PROJECT = "/workspace/project"
+FACTS = MemoryFacts()
 DATA = Path(__file__).parent.parent / "data"
 ALLOWED = [
     "ls -la", "git status", "pytest -q", "npm test", "cat README.md", "grep -rn TODO src",
@@ -37,7 +38,7 @@ def test_a_denied_command_anywhere_denies_the_script(
 ) -> None:
     commands = [*allowed[:position], denied, *allowed[position:]]
     script = joiner.join(commands)
-    assert not judge_command(script, command=mode, project_dir=PROJECT).allowed
+    assert not judge_command(script, command=mode, project_dir=FACTS.project, facts=FACTS).allowed
 
 
 @given(st.sampled_from(DENIED), st.sampled_from(["({})", "{{ {}; }}", "if true; then {}; fi",
@@ -45,7 +46,7 @@ def test_a_denied_command_anywhere_denies_the_script(
        "f() {{ {}; }}; f", "cat <({})", "trap '{}' EXIT"]))  # fmt: skip
 @settings(max_examples=110, deadline=None)
 def test_no_construct_hides_a_denied_command(denied: str, frame: str) -> None:
-    assert not judge_command(frame.format(denied), project_dir=PROJECT).allowed
+    assert not judge_command(frame.format(denied), project_dir=FACTS.project, facts=FACTS).allowed
 
 
 def _requoted(word: str, choice: random.Random) -> str:
@@ -61,14 +62,17 @@ def test_quoting_and_spacing_never_change_a_decision(command: str, choice: rando
     if "=" in command.split(" ", maxsplit=1)[0]:
         return
     varied = "  ".join(_requoted(word, choice) for word in command.split(" "))
-    plain = judge_command(command, project_dir=PROJECT)
-    assert judge_command(f" {varied} ", project_dir=PROJECT).allowed == plain.allowed
+    plain = judge_command(command, project_dir=FACTS.project, facts=FACTS)
+    assert (
+        judge_command(f" {varied} ", project_dir=FACTS.project, facts=FACTS).allowed
+        == plain.allowed
+    )
 
 
 @given(st.text(max_size=80), MODES)
 @settings(max_examples=300, deadline=None)
 def test_judging_never_raises(text: str, mode: Mode) -> None:
-    decision = judge_command(text, command=mode, project_dir=PROJECT)
+    decision = judge_command(text, command=mode, project_dir=FACTS.project, facts=FACTS)
     assert decision.rule != "policy:internal"
 
 
@@ -79,5 +83,7 @@ def test_mutilated_commands_never_raise(data: st.DataObject) -> None:
     command = data.draw(st.sampled_from(corpus))
     start = data.draw(st.integers(0, len(command)))
     end = data.draw(st.integers(start, len(command)))
-    decision = judge_command(command[:start] + command[end:], project_dir=PROJECT)
+    decision = judge_command(
+        command[:start] + command[end:], project_dir=FACTS.project, facts=FACTS
+    )
     assert decision.rule != "policy:internal"

@@ -79,6 +79,11 @@ class Containment:
             return dict(servers)
         return {name: start_server(self.channel, server) for name, server in servers.items()}
 
+    @property
+    def shares_processes(self) -> bool:
+        """Whether commands see the processes of the whole user."""
+        return True
+
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
         """Return the command that runs `command` contained, as sessions of its kind are."""
         del instruction
@@ -150,6 +155,11 @@ class BubblewrapContainment(Containment):
     state: PrivateState
     account_file: Path
     overlay_works: bool
+
+    @property
+    def shares_processes(self) -> bool:
+        """See `Containment.shares_processes`: the box has a process namespace of its own."""
+        return False
 
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
         """See `Containment.wrap`. A read-only session shares no state with any other."""

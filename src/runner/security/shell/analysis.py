@@ -83,7 +83,7 @@ def _analyse(
                 continue
             refuse_all_modelled(functions)
             walk.calls.refuse_storm()
-            return Script(tuple(walk.commands), walk.calls.certain())
+            return Script(tuple(walk.commands), walk.calls.certain(), tuple(walk.compared))
     raise ShellParseError("The command is too intricate to follow.", hint=_SPLIT_UP)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
+from runner.security.shell import facts
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.nodes import Arithmetic, Literal, Part, Variable, Word
 from runner.security.shell.values import SIGNED, Value, any_item, join
@@ -30,6 +31,7 @@ def check(word: Word, host: Host, evaluate: Callable[[Part], Value]) -> None:
         ShellParseError: a value in it may not be a number.
     """
     text = ""
+    host.compared.append(facts.Word(None, source=word.source))
     for part in word.parts:
         if isinstance(part, Literal):
             text += part.text
@@ -53,6 +55,7 @@ def _check_names(text: str, source: str, host: Host) -> None:
         value = any_item(host.environment.lookup(name))
         if not value.safe:
             _refuse(name)
+        host.compared.append(facts.Word(None, source=f"${name}"))
         start = match.start()
         before = text[start - 8 : start] if start > 8 else text[:start]
         if _ASSIGNS_AFTER.match(text, match.end()) or _ASSIGNS_BEFORE.search(before):

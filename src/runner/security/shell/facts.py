@@ -120,7 +120,10 @@ class Script:
         functions: functions that are certainly defined wherever they are called by their plain
             name; such a call runs no external command, and the body's commands are in
             `commands`. (`command f` still runs a program.)
+        compared: the words of `case`, `[[ … ]]` and arithmetic, whose values a script can find
+            out without printing them.
     """
 
     commands: tuple[SimpleCommand, ...]
     functions: frozenset[str] = field(default_factory=frozenset)
+    compared: tuple[Word, ...] = ()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runner.security.shell import facts
     from runner.security.shell.calls import Calls
     from runner.security.shell.facts import SimpleCommand
     from runner.security.shell.limits import Budget
@@ -21,6 +22,7 @@ class Host(Protocol):
     environment: Environment
     budget: Budget
     commands: list[SimpleCommand]
+    compared: list[facts.Word]
 
     def substitution(self, body: Sequence) -> None:
         """Visit the commands of a substitution."""

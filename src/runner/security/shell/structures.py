@@ -57,6 +57,7 @@ class Structures:
     environment: Environment
     expander: Expander
     budget: Budget
+    compared: list[facts.Word]
     functions: set[str]
     around: tuple[Redirection, ...]
     piped: bool
@@ -211,12 +212,12 @@ class Structures:
 
     def _case(self, command: Case) -> Outcome:
         environment = self.environment
-        self.expander.single(command.subject)
+        self._compare(command.subject)
         start = after = environment.state
         for patterns, body, _ in command.clauses:
             environment.state = start
             for pattern in patterns:
-                self.expander.single(pattern)
+                self._compare(pattern)
             start = environment.state
             # `;&` may have brought us here from the clause before.
             environment.state = merge(start, after, environment) or start
@@ -277,11 +278,16 @@ class Structures:
                 for word in words:
                     self.expander.arithmetic(word)
                 continue
-            values = [self.expander.single(word) for word in words]
+            values = [self._compare(word) for word in words]
             if operator in ("-v", "-R"):
                 check_target(values[0], words[0].source)
             if operator == "=~":
                 self.environment.assign("BASH_REMATCH", as_list(UNKNOWN, None))
+
+    def _compare(self, word: Word) -> Value:
+        value = self.expander.single(word)
+        self.compared.append(value.word(word.source))
+        return value
 
     def _coproc(self, command: Coproc) -> None:
         source = f"coproc {command.name}"

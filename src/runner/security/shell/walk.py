@@ -65,6 +65,7 @@ class Walk(Structures):
         self.expander = Expander(self)
         self.functions = functions
         self.commands: list[SimpleCommand] = []
+        self.compared: list[facts.Word] = []
         self.around: tuple[Redirection, ...] = ()
         self.piped = False
         self.background = False

@@ -1,10 +1,10 @@
 """Build and check tools: targets by name, and no change of files in a read-only session."""
 
 import re
-from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
+from runner.security.paths import outside_in
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
 
@@ -44,6 +44,9 @@ def _make(call: Call) -> None:
         if "=" in text:
             if not _listed(call, "make-variable", text) or re.search(r"[$`;|&<>]", text):
                 raise call.refuse(f"{text} could change what runs.")
+            found = outside_in(text, call.context.paths)
+            if found is not None:
+                raise call.refuse(f"{found} is outside the project. Name a path in it.")
             continue
         targets += 1
         known = _listed(call, "make-targets", text) or _listed(call, "make-sync", text)
@@ -92,10 +95,8 @@ def _defined(call: Call, target: str) -> bool:
     named = [word.text or "" for word in call.parsed.values("-f", "--file", "--makefile")]
     for name in named or _TASK_FILES:
         path = call.context.paths.absolute(name, call.cwd)
-        try:
-            with Path(path or name).open(encoding="utf-8", errors="replace") as file:
-                text = file.read(500_000)
-        except OSError:
+        text = call.context.paths.facts.text(path) if path is not None else None
+        if text is None:
             continue
         indent = "  +" if name.startswith("Task") else ""
         if re.search(rf"^{indent}{re.escape(target)}(?:\s[^:=\n]*)?:(?!=)", text, re.MULTILINE):

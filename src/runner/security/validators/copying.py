@@ -60,6 +60,11 @@ def _lands(call: Call, target: Word, source: Word) -> None:
                 )
             continue
         # Had mktemp failed, an empty target would take no copy: no need to look at `/name`.
+        if name == shapes.LISTED and not call.context.paths.inside(_real(call, folder)):
+            raise call.refuse(
+                "what was listed may be any file, credentials and links among them, and all of it "
+                "would be copied out of the project. Name a folder, such as src."
+            )
         below = folder.replace(FRESH, "x") if folder.endswith(FRESH) else folder
         landed = f"{below.rstrip('/') or below}/{name}"
         if shapes.HOLE.search(landed):
@@ -67,6 +72,10 @@ def _lands(call: Call, target: Word, source: Word) -> None:
         else:
             word = Word((landed,), glob=source.glob, source=text)
         check(call, "write", word, "the target")
+
+
+def _real(call: Call, folder: str) -> str:
+    return call.context.paths.absolute(folder, call.cwd) or ""
 
 
 def _is_root(call: Call, folder: str) -> bool:

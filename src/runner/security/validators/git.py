@@ -8,6 +8,7 @@ from runner.security.kinds import check
 from runner.security.paths import GUARDED
 from runner.security.shell import shapes
 from runner.security.shell.facts import Word
+from runner.security.validators.git_work import judge_work, leaves_out
 
 _PATHSPEC_MAGIC = re.compile(r"^:(?:\([\w,:=-]*\)|[!^/])*")
 _CONFIG_READS = frozenset(
@@ -46,6 +47,8 @@ def _git_paths(call: Call) -> None:
     for word in call.parsed.operands:
         known = word.choices or tuple(map(shapes.pattern, word.shapes))
         for text in known or (word.prefix,):
+            if leaves_out(call, text):
+                continue
             path = _PATHSPEC_MAGIC.sub("", text)
             _protected(call, path)
             if call.rule.name == "git rm" and path.strip("./*") == "":
@@ -54,6 +57,7 @@ def _git_paths(call: Call) -> None:
                 check(call, "project", Word.literal(path), "the path")
             if call.rule.name == "git diff" and path.startswith(("/", "~", "../")):
                 call.context.paths.project_file(path, call.cwd)
+    judge_work(call)
 
 
 def _protected(call: Call, path: str) -> None:
@@ -75,7 +79,7 @@ def _matches_guarded(call: Call, part: str) -> bool:
 
 def _stages(call: Call) -> bool:
     """status.json is committed by users, so adding and committing it is no change of it."""
-    return call.rule.name in ("git add", "git commit", "git stash push")
+    return call.rule.name in ("git add", "git commit")
 
 
 def _commit(call: Call) -> None:
@@ -171,6 +175,7 @@ def _strategy(call: Call) -> None:
             "subtree",
         ):
             raise call.refuse("this strategy would run another program.")
+    judge_work(call)
 
 
 def _no_editor(call: Call) -> None:

@@ -14,7 +14,7 @@ STARTS = {
         re.IGNORECASE,
     ),
     "perl": re.compile(
-        r"`|\bqx\b|\bsystem\b|\bexec\b|\bfork\b|\bopen\b|\beval\b|\brequire\b|\bdo\b\s*['\"(<]|\bsyscall\b|\buse\s+(?!strict|warnings|utf8|feature|JSON|Data|List|POSIX|Time)|s(?P<d>[^\w\s]).*(?P=d).*(?P=d)[a-z]*e|\|\s*-|\bunlink\b|\brename\b|\bglob\b|<\s*\$|\bopendir\b|\bIPC|\bpipe\b|\bkill\b"
+        r"`|\bqx\b|\bsystem\b|\bexec\b|\bfork\b|\bopen\b|\beval\b|\brequire\b|\bdo\b\s*['\"(<]|\bsyscall\b|\buse\s+(?!strict|warnings|utf8|feature|JSON|Data|List|POSIX|Time)|s(?P<d>[^\w\s]).*(?P=d).*(?P=d)[a-z]*e|\|\s*-|\bunlink\b|\brename\b|\bglob\b|<\s*\$|\bopendir\b|\bIPC|\bpipe\b|\bkill\b|\bENV\b"
     ),
     # Languages without a profile: what names a way to start programs or to run made-up code.
     "lua": re.compile(

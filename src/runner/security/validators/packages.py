@@ -2,13 +2,10 @@
 
 import json
 import re
-from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
 from runner.security.shell.facts import Word
-
-_SIZE = 1_000_000
 
 
 def read_project_file(call: Call, name: str) -> str:
@@ -17,11 +14,9 @@ def read_project_file(call: Call, name: str) -> str:
         path = call.context.paths.absolute(f"{folder or '.'}/{name}", ".")
         if path is None or not call.context.paths.inside(path):
             continue
-        try:
-            with Path(path).open(encoding="utf-8", errors="replace") as file:
-                return file.read(_SIZE)
-        except OSError:
-            continue
+        text = call.context.paths.facts.text(path)
+        if text is not None:
+            return text
     return ""
 
 

@@ -113,6 +113,8 @@ _ALWAYS = frozenset(
 # What runs the agent and its guard may have such a name.
 _OUR_OWN = frozenset({"python", "python3"})
 _MAX_PROCESSES = 8
+_SHELL_GAVE = re.compile(r"\$!|\$\{!\}|\$\(jobs -p\)|\$\{?COPROC_PID\}?")
+_FROM_FILE = re.compile(r"\$\((?:cat |<)\s*([\w./-]+)\)")
 _ONE_VARIABLE = re.compile(r"\"?\$\{?(\w+)\}?\"?")
 _LOOKED_UP = re.compile(
     r"\$!|\b(?:pgrep|pidof|lsof|jobs|ps|cat|fuser|head|tail)\b|\$\(<|COPROC|\bpid\b", re.IGNORECASE
@@ -146,6 +148,54 @@ def _kill(call: Call) -> None:
         raise call.refuse("these are too many processes. End what you started: kill %1, kill $!.")
     for word in words:
         _process(call, word)
+    if call.context.settings.shares_processes and not _sends_nothing(call):
+        _only_own(call, words)
+
+
+def _sends_nothing(call: Call) -> bool:
+    texts = [word.text for word in call.args]
+    return texts[0] == "-0" or texts[:2] in (["-s", "0"], ["-n", "0"])
+
+
+def _only_own(call: Call, words: list[Word]) -> None:
+    """Without a process namespace a number may be any process of the user."""
+    for word in words:
+        if not (word.text or "").startswith("%") and not _is_own(call, word.source):
+            raise call.refuse(
+                f"{word.source or 'a number'} may be a process of somebody else, as there is no "
+                "sandbox. Use kill %1 or kill $! in the command that starts it, or pkill -f NAME."
+            )
+
+
+def _is_own(call: Call, source: str) -> bool:
+    """Whether a process id is one that the shell gave to this very script."""
+    text = source.strip('"')
+    if _SHELL_GAVE.fullmatch(text):
+        return True
+    script = call.context.script
+    file = _FROM_FILE.fullmatch(text)
+    if file is not None:
+        writers = [
+            command
+            for command in script
+            if any(
+                file[1] in (one.target.choices or (file[1],))
+                for one in command.redirections
+                if ">" in one.operator
+            )
+        ]
+        return bool(writers) and all(
+            [word.source.strip('"') for word in command.words] == ["echo", "$!"]
+            for command in writers
+        )
+    variable = _ONE_VARIABLE.fullmatch(source)
+    given = [
+        one.value.source.removeprefix(f"{one.name}=")
+        for command in script
+        for one in command.assignments
+        if variable is not None and one.name == variable[1]
+    ]
+    return bool(given) and all(_SHELL_GAVE.fullmatch(one.strip('"')) for one in given)
 
 
 def _process(call: Call, word: Word) -> None:

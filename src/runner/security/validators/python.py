@@ -1,10 +1,10 @@
 """The python interpreter, and the Python tools that run further programs."""
 
 import re
-from pathlib import Path
 
 from runner.security.context import Call
 from runner.security.kinds import check
+from runner.security.patterns import refuse_guarded_glob
 from runner.security.programs import check_own_script, is_checking_script
 from runner.security.shell.facts import Word
 from runner.security.validators.debugging import check_pdb
@@ -72,6 +72,8 @@ def _script(call: Call, word: Word, rest: list[Word]) -> None:
                 raise call.refuse(f"{word.source} is not known to be a test.")
             check(call, "project", word, "the script")
             continue
+        if word.glob:
+            refuse_guarded_glob(text, call.refuse)
         if not text.endswith((".py", ".pyw")) and "." in text.rpartition("/")[2]:
             raise call.refuse(f"{text} is not a Python script of the project.")
         if text.rpartition("/")[2] == "manage.py" and _manage(call, text, rest):
@@ -95,6 +97,8 @@ def protect(call: Call, words: list[Word]) -> None:
     for word in words:
         for text in word.choices or ():
             value = text.partition("=")[2] if text.startswith("-") else text
+            if word.glob:
+                refuse_guarded_glob(value, call.refuse)
             if value:
                 call.context.paths.refuse_guarded(value.rstrip("/"), value)
                 call.context.paths.read(value, call.cwd)
@@ -214,13 +218,12 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
         raise call.refuse(f"{name} is not a module.")
     path = name.replace(".", "/")
     first = name.partition(".")[0]
-    paths = call.context.paths
     candidates = [
         f"{folder}{path}{end}"
         for folder in ("", "src/")
         for end in (".py", "/__main__.py", "/__init__.py")
     ]
-    exists = any(_exists(paths.absolute(candidate, call.cwd)) for candidate in candidates)
+    exists = any(_exists(call, candidate) for candidate in candidates)
     usual = first in ("src", "app", "tests", "scripts", "tools", "backend", "server")
     usual = usual and ("." in name or first in ("src", "app", "backend", "server"))
     if not (exists or usual or call.context.settings.planned):
@@ -231,8 +234,9 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
     protect(call, rest)
 
 
-def _exists(path: str | None) -> bool:
-    return path is not None and Path(path).exists()
+def _exists(call: Call, candidate: str) -> bool:
+    path = call.context.paths.absolute(candidate, call.cwd)
+    return path is not None and call.context.paths.facts.exists(path)
 
 
 def _pytest(call: Call) -> None:

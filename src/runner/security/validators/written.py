@@ -1,6 +1,6 @@
 """Scripts under /tmp that the same shell script writes out before it runs them."""
 
-import os
+import posixpath
 import re
 import sys
 
@@ -22,12 +22,12 @@ def judge_written(call: Call, language: str, path: str) -> bool:
         RefusedError: its text is nothing that may be run inline.
     """
     paths = call.context.paths
-    if call.context.mode != "run" or not path.startswith("/") or path != os.path.normpath(path):
+    if call.context.mode != "run" or not path.startswith("/") or path != posixpath.normpath(path):
         return False
     if paths.absolute(path, ".") != path or not paths.in_scratch(path):
         return False
     text = _written_text(call, path)
-    if text is None or _strangers(path, text):
+    if text is None or _has_strangers(call, path, text):
         return False
     check_inline(call, language, [text])
     return True
@@ -66,21 +66,8 @@ def _copies(call: Call, command: SimpleCommand) -> bool:
     return plain and not command.piped and command.stdin is not None
 
 
-def _strangers(path: str, text: str) -> bool:
-    """Whether somebody else's file lies where it, or a module it imports, is looked for."""
-    folder = os.path.dirname(path)  # noqa: PTH120 - a text, as everywhere in the path policy
-    words = set(_WORD.findall(text))
-    try:
-        with os.scandir(folder) as entries:
-            return any(
-                (entry.path == path or _may_be_imported(entry.name, words))
-                and entry.stat(follow_symlinks=False).st_uid != os.geteuid()
-                for entry in entries
-            )
-    except OSError:
-        return True
-
-
-def _may_be_imported(name: str, words: set[str]) -> bool:
-    stem = name.partition(".")[0]
-    return stem == "node_modules" or stem in words or stem in sys.stdlib_module_names
+def _has_strangers(call: Call, path: str, text: str) -> bool:
+    """Whether another user's file is where it, or a module it imports, is looked for."""
+    facts = call.context.paths.facts
+    names = frozenset(_WORD.findall(text)) | sys.stdlib_module_names | {"node_modules"}
+    return facts.is_foreign(path) or facts.has_foreign_module(posixpath.dirname(path), names)
