@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from runner.errors import StateError
 from runner.files import read_regular
@@ -78,14 +79,17 @@ class ShadowGit:
         self,
         *arguments: str,
         index: Path | None = None,
-        stdin: bytes = b"",
+        stdin: bytes | IO[bytes] = b"",
         stamp: str | None = None,
+        seconds: float = _SECONDS,
     ) -> bytes:
         """Run git on the project's files and objects; return what it prints.
 
         Args:
             index: the index file; none is there when left out.
+            stdin: what git reads; an open file that has one is for what is too much for memory.
             stamp: the date of a commit, in git's own form.
+            seconds: how long it may take.
 
         Raises:
             GitError: with git's own words.
@@ -93,7 +97,7 @@ class ShadowGit:
         environment = self.environment(index)
         if stamp is not None:
             environment |= {"GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
-        return self._call(arguments, environment, stdin, (0,))
+        return self._call(arguments, environment, stdin, (0,), seconds)
 
     def environment(self, index: Path | None = None) -> dict[str, str]:
         """Return the environment that makes git use the stand-in."""
@@ -109,21 +113,24 @@ class ShadowGit:
         self,
         arguments: tuple[str, ...],
         environment: Mapping[str, str],
-        stdin: bytes,
+        stdin: bytes | IO[bytes],
         accepted: tuple[int, ...],
+        seconds: float = _SECONDS,
     ) -> bytes:
+        given = stdin if isinstance(stdin, bytes) else None
         try:
             done = subprocess.run(
                 [self.program, *arguments],
                 cwd=self.repository.project,
                 env=environment,
-                input=stdin,
+                stdin=None if isinstance(stdin, bytes) else stdin,
+                input=given,
                 capture_output=True,
-                timeout=_SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise GitError(f"git {arguments[0]} took longer than {_SECONDS:g} s.") from error
+            raise GitError(f"git {arguments[0]} took longer than {seconds:g} s.") from error
         except OSError as error:
             raise GitError(f"git could not be started: {error.strerror or error}.") from error
         if done.returncode not in accepted:

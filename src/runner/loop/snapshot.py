@@ -26,6 +26,8 @@ from runner.security.tree import NOTE_NAME
 MAX_FILE_BYTES = 50 * 1024 * 1024
 """Greater files are left out of checkpoints, and a rollback leaves them alone."""
 
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_LISTING_SECONDS = 120.0
 _MAX_NESTED = 100
 _MAX_NOTES_BYTES = 512 * 1024 * 1024
 _STATE = os.fsencode(f"{STATE_DIRECTORY}/")
@@ -106,8 +108,20 @@ def _listed(git: ShadowGit) -> set[bytes]:
     The repository's index only adds to it: an agent can write it, and hide nothing that way.
     """
     with project_git(git.repository) as theirs:
-        there = theirs.run("ls-files", "-z", "--others", "--exclude-standard")
+        try:
+            there = theirs.run(*_UNTRACKED, seconds=_LISTING_SECONDS)
+        except GitError as error:
+            raise _pipe_in_the_way(git.repository.top) or error from error
         return names(there) | _tracked(theirs) | set(ALWAYS)
+
+
+def _pipe_in_the_way(top: Path) -> GitError | None:
+    """Return what to say where git waits for a `.gitignore` that is a pipe."""
+    for folder, _, files in os.walk(top):
+        path = Path(folder, ".gitignore")
+        if ".gitignore" in files and path.is_fifo():
+            return GitError(f"{path} is a pipe, and git waits for it.", hint="Remove it.")
+    return None
 
 
 def _tracked(theirs: ShadowGit) -> set[bytes]:
@@ -128,7 +142,7 @@ def _listed_in(project: Path, nested: Iterable[bytes]) -> set[bytes]:
         folder, looked_into = pending.pop(), looked_into + 1
         try:
             with project_git(folder_alone(project / os.fsdecode(folder))) as inner:
-                listed = names(inner.run("ls-files", "-z", "--others", "--exclude-standard"))
+                listed = names(inner.run(*_UNTRACKED, seconds=_LISTING_SECONDS))
         except RunnerError:  # its files are in the manifest of what no tree holds
             continue
         pending += [folder + b"/" + name.rstrip(b"/") for name in listed if name.endswith(b"/")]

@@ -239,7 +239,7 @@ def _file_digest(path: bytes) -> str:
 
 def _target(path: bytes) -> str:
     try:
-        return ">" + os.readlink(path).hex()
+        return ">" + os.readlink(path).hex()  # noqa: PTH115 - bytes
     except OSError:
         return ""
 
