@@ -4,7 +4,6 @@ Agents can forge those: git does not check hashes on reading. Each object is che
 that leads to it, the first of which is in the ledger.
 """
 
-import tempfile
 from collections.abc import Iterator
 
 from runner.loop.sealing import DamageError, objects
@@ -21,10 +20,8 @@ def take_over(git: ShadowGit, tree: str) -> str:
         DamageError: an object is missing, or is not what its name says.
         GitError: git could not do it.
     """
-    with project_git(git.repository) as theirs, tempfile.TemporaryFile(dir=git.folder) as stream:
-        stream.writelines(_stream(theirs, tree))
-        stream.seek(0)
-        git.run("fast-import", "--quiet", "--force", stdin=stream)
+    with project_git(git.repository) as theirs:
+        git.feed(("fast-import", "--quiet", "--force"), _stream(theirs, tree))
     return git.run("rev-parse", "--verify", f"{_REF}^{{tree}}").decode().strip()
 
 

@@ -11,11 +11,10 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from runner.errors import StateError
 from runner.files import read_regular
@@ -27,6 +26,7 @@ _SECONDS = 300.0
 _MAX_EXCLUDE_BYTES = 1024 * 1024
 _FREE_SPACE = "Free some disk space, then run again."
 _NO_SPACE = ("No space left on device", "Disk quota exceeded")
+_MAX_SAID_BYTES = 16 * 1024
 _IDENTITY = ("runner", "runner@localhost")
 # Highest in rank of all attributes: files are taken and given back byte by byte.
 _ATTRIBUTES = "* -text !eol !ident !filter !working-tree-encoding !diff !merge\n"
@@ -43,6 +43,7 @@ _SETTINGS = {
     "core.compression": "1",
     "core.quotePath": "false",
     "gc.auto": "0",
+    "fastimport.unpackLimit": "0",
     "submodule.recurse": "false",
     "diff.ignoreSubmodules": "all",
 }
@@ -79,7 +80,7 @@ class ShadowGit:
         self,
         *arguments: str,
         index: Path | None = None,
-        stdin: bytes | IO[bytes] = b"",
+        stdin: bytes = b"",
         stamp: str | None = None,
         seconds: float = _SECONDS,
     ) -> bytes:
@@ -87,7 +88,6 @@ class ShadowGit:
 
         Args:
             index: the index file; none is there when left out.
-            stdin: what git reads; an open file that has one is for what is too much for memory.
             stamp: the date of a commit, in git's own form.
             seconds: how long it may take.
 
@@ -98,6 +98,32 @@ class ShadowGit:
         if stamp is not None:
             environment |= {"GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
         return self._call(arguments, environment, stdin, (0,), seconds)
+
+    def feed(self, arguments: tuple[str, ...], chunks: Iterable[bytes]) -> None:
+        """Run git, and give it what is too much for memory.
+
+        Raises:
+            GitError: with git's own words.
+        """
+        with tempfile.TemporaryFile() as said:
+            try:
+                with subprocess.Popen(
+                    [self.program, *arguments],
+                    cwd=self.repository.project,
+                    env=self.environment(),
+                    stdin=subprocess.PIPE,
+                    stdout=said,
+                    stderr=said,
+                ) as child:
+                    assert child.stdin is not None  # noqa: S101 - it is a pipe
+                    with suppress(BrokenPipeError), child.stdin:
+                        for chunk in chunks:
+                            child.stdin.write(chunk)
+            except OSError as error:
+                raise GitError(f"git could not be started: {error.strerror or error}.") from error
+            if child.returncode != 0:
+                said.seek(0)
+                raise _failed(arguments[0], said.read(_MAX_SAID_BYTES), child.returncode)
 
     def environment(self, index: Path | None = None) -> dict[str, str]:
         """Return the environment that makes git use the stand-in."""
@@ -113,18 +139,16 @@ class ShadowGit:
         self,
         arguments: tuple[str, ...],
         environment: Mapping[str, str],
-        stdin: bytes | IO[bytes],
+        stdin: bytes,
         accepted: tuple[int, ...],
         seconds: float = _SECONDS,
     ) -> bytes:
-        given = stdin if isinstance(stdin, bytes) else None
         try:
             done = subprocess.run(
                 [self.program, *arguments],
                 cwd=self.repository.project,
                 env=environment,
-                stdin=None if isinstance(stdin, bytes) else stdin,
-                input=given,
+                input=stdin,
                 capture_output=True,
                 timeout=seconds,
                 check=False,
@@ -134,10 +158,14 @@ class ShadowGit:
         except OSError as error:
             raise GitError(f"git could not be started: {error.strerror or error}.") from error
         if done.returncode not in accepted:
-            said = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
-            hint = _FREE_SPACE if any(text in said for text in _NO_SPACE) else None
-            raise GitError(f"git {arguments[0]} failed: {said[:2000]}", hint=hint)
+            raise _failed(arguments[0], done.stderr, done.returncode)
         return done.stdout
+
+
+def _failed(command: str, stderr: bytes, status: int) -> GitError:
+    said = stderr.decode(errors="replace").strip() or f"status {status}"
+    hint = _FREE_SPACE if any(text in said for text in _NO_SPACE) else None
+    return GitError(f"git {command} failed: {said[:2000]}", hint=hint)
 
 
 @contextmanager

@@ -6,11 +6,12 @@ what can't be read, files beyond a size, and nested repositories unless they are
 runner's own state.
 """
 
+import errno
 import os
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,9 @@ MAX_FILE_BYTES = 50 * 1024 * 1024
 
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _LISTING_SECONDS = 120.0
+_ADD = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+_BY_ID = ("update-index", "-z", "--add", "--replace", "--index-info")
+_MANY = 100
 _MAX_NESTED = 100
 _MAX_NOTES_BYTES = 512 * 1024 * 1024
 _STATE = os.fsencode(f"{STATE_DIRECTORY}/")
@@ -211,19 +215,60 @@ def _in_real_folders(root: bytes, folder: bytes, known: dict[bytes, bool]) -> bo
 def _fill(git: ShadowGit, index: Path, taken: Mapping[bytes, tuple[int, int, int]]) -> None:
     """Bring the index to what is taken.
 
-    What git remembers of a file may have the precision of a second. A file that is not the one of
-    the last time by our own notes is taken out first, so that git has to read it.
+    git may remember the times of a file in seconds. So our own notes decide which files are
+    certainly those of the last time, and the others are read again.
     """
     _lock(index).unlink(missing_ok=True)
     before = names(git.run("ls-files", "-z", index=index)) if index.exists() else set()
     noted = _noted(index)
-    sure = {path for path, identity in taken.items() if noted.get(path) == identity}
-    out = before - sure
-    if out:
-        git.run("update-index", "-z", "--force-remove", "--stdin", index=index, stdin=_lines(out))
-    words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
-    git.run(*words, index=index, stdin=_lines(taken))
+    sure = {path for path in before if path in taken and noted.get(path) == taken[path]}
+    new = taken.keys() - sure
+    if before - sure:
+        words = ("update-index", "-z", "--force-remove", "--stdin")
+        git.run(*words, index=index, stdin=_lines(before - sure))
+    if len(new) > _MANY:
+        with suppress(GitError, OSError):  # one path that git refuses spoils all of them
+            git.run(*_BY_ID, index=index, stdin=_written(git, new))
+    if new:
+        git.run(*_ADD, index=index, stdin=_lines(new))
     _note(index, taken)
+
+
+def _written(git: ShadowGit, paths: Iterable[bytes]) -> bytes:
+    """Write files into one pack, and return the lines that give them to an index.
+
+    Many loose objects take a file system minutes.
+    """
+    root, marks = os.fsencode(git.repository.project), git.folder / "marks"
+    modes: list[tuple[bytes, bytes]] = []
+
+    def contents() -> Iterator[bytes]:
+        for path in sorted(paths):
+            with suppress(OSError):
+                mode, content = _content(os.path.join(root, path))  # noqa: PTH118 - bytes
+                modes.append((mode, path))
+                yield b"blob\nmark :%d\ndata %d\n" % (len(modes), len(content))
+                yield content + b"\n"
+
+    git.feed(("fast-import", "--quiet", "--depth=0", f"--export-marks={marks}"), contents())
+    lines = []
+    for line in marks.read_bytes().splitlines():
+        number, name = line[1:].split(b" ")
+        mode, path = modes[int(number) - 1]
+        lines.append(b"%s %s\t%s\0" % (mode, name, path))
+    return b"".join(lines)
+
+
+def _content(path: bytes) -> tuple[bytes, bytes]:
+    """Return git's mode and the content of a file or link. Raises OSError."""
+    if stat.S_ISLNK(os.lstat(path).st_mode):
+        return b"120000", os.readlink(path)  # noqa: PTH115 - bytes
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return (b"100755" if mode & stat.S_IXUSR else b"100644"), file.read()
 
 
 def _noted(index: Path) -> dict[bytes, tuple[int, ...]]:
