@@ -330,7 +330,9 @@ def test_an_empty_project_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_no_identity_is_needed(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "home" / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
-    assert in_store(repository, "log", "-1", "--format=%an", record(repository).commit) == "runner\n"
+    assert (
+        in_store(repository, "log", "-1", "--format=%an", record(repository).commit) == "runner\n"
+    )
 
 
 def test_a_linked_work_tree_is_kept_in_its_repository(repository: Path, tmp_path: Path) -> None:

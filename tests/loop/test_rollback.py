@@ -136,7 +136,10 @@ def test_stashes_of_one_second_do_not_replace_each_other(repository: Path) -> No
     for text in ("two\n", "three\n"):
         write(repository, app_dot_py=text)
         found.append(go_back(repository, "step_A").stash)
-    assert [in_store(repository, "show", f"{s.commit}:app.py") for s in found] == ["two\n", "three\n"]
+    assert [in_store(repository, "show", f"{s.commit}:app.py") for s in found] == [
+        "two\n",
+        "three\n",
+    ]
 
 
 def test_preparing_changes_nothing(repository: Path) -> None:

@@ -71,4 +71,3 @@ def _quoted(path: bytes) -> bytes:
         bytes([c]) if 0x20 <= c < 0x7F and c not in b'"\\' else b"\\%03o" % c for c in path
     )
     return b'"' + plain + b'"'
-

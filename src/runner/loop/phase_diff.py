@@ -127,9 +127,7 @@ class PhaseDiff:
         """Return what was changed between the beginning and the first step of the phase."""
         if not self.base.entered:
             return frozenset()
-        found = names(
-            git.run("diff-tree", "-r", "-z", "--name-only", self._old, self.base.entered)
-        )
+        found = names(git.run("diff-tree", "-r", "-z", "--name-only", self._old, self.base.entered))
         return frozenset(os.fsdecode(name) for name in found - set(ALWAYS))
 
     def _reviewed(self) -> Checkpoint:

@@ -198,7 +198,7 @@ def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
                 continue
             for entry in entries:
                 path = folder + entry.name
-                if _is_left_out(path):
+                if _is_ours(path):
                     continue
                 try:
                     status = entry.stat(follow_symlinks=False)
@@ -206,7 +206,7 @@ def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
                     continue
                 if stat.S_ISDIR(status.st_mode):
                     deeper.append(path + b"/")
-                elif (status.st_dev, status.st_ino) not in own:
+                elif (status.st_dev, status.st_ino) not in own and not _is_git_data(path):
                     yield path, status
         level = deeper
 
@@ -218,10 +218,13 @@ def _unread(root: bytes, folder: bytes) -> Iterator[tuple[bytes, os.stat_result]
         return
 
 
-def _is_left_out(path: bytes) -> bool:
-    state, slash, name = path.partition(b"/")
-    if state == os.fsencode(STATE_DIRECTORY) and slash:
-        return _OURS.fullmatch(name) is not None
+def _is_ours(path: bytes) -> bool:
+    folder, slash, name = path.partition(b"/")
+    state = os.fsencode(STATE_DIRECTORY)
+    return folder == state and bool(slash) and _OURS.fullmatch(name) is not None
+
+
+def _is_git_data(path: bytes) -> bool:
     _, git, inside = (b"/" + path).partition(b"/.git/")
     return bool(git) and _GIT_DATA.fullmatch(inside) is not None
 
