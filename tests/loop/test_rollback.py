@@ -1,6 +1,8 @@
 """Going back to a step in real repositories: what is restored, and that nothing is lost."""
 
 import os
+import shutil
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -252,6 +254,54 @@ def test_a_checkpoint_whose_objects_are_gone_is_refused(repository: Path) -> Non
     with pytest.raises(PrerequisiteError, match="no longer there"):
         go_back(repository, "step_A")
     assert (repository / "app.py").read_text() == "two\n"
+
+
+def _kept_by_an_older_version(project: Path) -> str:
+    """Note a tree in the project's own objects, as versions before did; return its id."""
+    commit, tree = git(project, "rev-parse", "HEAD", "HEAD^{tree}").split()
+    ledger = Ledger(project)
+    ledger.prepare()
+    ledger.add(Checkpoint("step", "step_old", SCOPE, commit, tree, "refs/x", NOON.isoformat()))
+    return tree
+
+
+def test_a_step_that_an_older_version_kept_can_be_gone_back_to(repository: Path) -> None:
+    write(repository, **{'q"t\n': "odd name\n", "bin_dot_dat": b"\0\xff\r\n"})
+    (repository / "link").symlink_to("app.py")
+    (repository / "app.py").chmod(0o755)
+    git(repository, "add", "-A", ":!.runner/.gitignore")
+    git(repository, "commit", "-qm", "second")
+    _kept_by_an_older_version(repository)
+    before = contents(repository)
+    write(repository, app_dot_py="two\n", bin_dot_dat="other")
+    (repository / 'q"t\n').unlink()
+    (repository / "link").unlink()
+    stash = go_back(repository, "step_old").stash
+    assert contents(repository) == before
+    assert str((repository / "link").readlink()) == "app.py"
+    assert (repository / "app.py").stat().st_mode & 0o100
+    go_back(repository, stash.name)
+    assert (repository / "app.py").read_text() == "two\n"
+
+
+def test_a_forged_step_of_an_older_version_is_refused(repository: Path) -> None:
+    _kept_by_an_older_version(repository)
+    blob = git(repository, "rev-parse", "HEAD:app.py").strip()
+    path = repository / ".git" / "objects" / blob[:2] / blob[2:]
+    path.unlink()
+    path.write_bytes(zlib.compress(b"blob 7\0forged\n"))
+    write(repository, app_dot_py="two\n")
+    with pytest.raises(PrerequisiteError, match="damaged"):
+        go_back(repository, "step_old")
+    assert (repository / "app.py").read_text() == "two\n"
+
+
+def test_files_can_be_brought_back_when_the_repository_is_gone(repository: Path) -> None:
+    record(repository, "step_A")
+    shutil.rmtree(repository / ".git")
+    write(repository, app_dot_py="two\n")
+    go_back(repository, "step_A")
+    assert (repository / "app.py").read_text() == "one\n"
 
 
 def test_no_program_that_the_repository_names_is_run(repository: Path, tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ class GitCheckpoints:
         try:
             repository = self._repository()
             if repository is None:
+                if kind == PLANNING:
+                    return  # the first phase warns
                 had = self._last_kept() is not None
                 self._warn_once(_LOST_REPOSITORY if had else _NO_REPOSITORY)
                 if not had:

@@ -79,6 +79,9 @@ class ObjectStore:
             except OSError as error:
                 raise write_error(folder, error) from error
         self._require_no_links()
+        ignored = self.folder.parent / ".gitignore"
+        if not ignored.exists():  # the user's own rules for `.runner` may forget it
+            write_atomic(ignored, "*\n")
         if self.object_format is None:
             write_atomic(self.folder / "HEAD", "ref: refs/heads/none\n")
             write_atomic(self.folder / "config", _config(object_format))

@@ -31,7 +31,6 @@ _OUTPUT_CHARACTERS = 3000
 _PATCH_CHARACTERS = 100_000
 _FILE_CHARACTERS = 16_000
 _LISTED_FILES = 200
-_STATE = ".runner"  # the plan itself, and the note
 _LISTED_RESULTS = 30
 _REMOVED_LINES = 60
 _WEAKENING_LINES = 20
@@ -212,7 +211,7 @@ def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
 
 def _early(diff: PhaseDiff) -> Iterator[str]:
     """Yield what was changed before the phase's first step, when it is clear that something was."""
-    early = sorted(path for path in diff.early if not path.startswith(_STATE))
+    early = sorted(diff.early)
     if not early:
         return
     when = "while planning" if diff.base.since == PLANNING else "since that review"
