@@ -137,9 +137,7 @@ class GitCheckpoints:
                     at=self._clock(),
                 )
         except (RunnerError, OSError, ValueError) as error:
-            hint = getattr(error, "hint", None)
-            then = f" {hint}" if hint else ""
-            self._warn_once(f"{_NOT_KEPT[kind]}: {reason(error)}.{then}")
+            self._warn_once(f"{_NOT_KEPT[kind]}: {reason(error)}.")
 
     def _warn_once(self, text: str) -> None:
         if text not in self._warned:

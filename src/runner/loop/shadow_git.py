@@ -165,7 +165,7 @@ class ShadowGit:
 def _failed(command: str, stderr: bytes, status: int) -> GitError:
     said = stderr.decode(errors="replace").strip() or f"status {status}"
     hint = _FREE_SPACE if any(text in said for text in _NO_SPACE) else None
-    return GitError(f"git {command} failed: {said[:2000]}", hint=hint)
+    return GitError(f"git {command} failed: {said[:2000].rstrip('.')}.", hint=hint)
 
 
 @contextmanager

@@ -136,7 +136,7 @@ class Beside:
         if place.suffix != ".pyc":
             return False
         try:
-            header = read_regular(self._project / place, limit=_FLAGS_AT + 1)
+            header = read_regular(self._project / place, limit=_FLAGS_AT + 1, within=self._project)
         except OSError:
             return False
         return header[_FLAGS_AT:] == bytes([_UNCHECKED_HASH])
