@@ -266,7 +266,8 @@ def _kept_by_an_older_version(project: Path) -> str:
 
 
 def test_a_step_that_an_older_version_kept_can_be_gone_back_to(repository: Path) -> None:
-    write(repository, **{'q"t\n': "odd name\n", "bin_dot_dat": b"\0\xff\r\n"})
+    (repository / 'q"t\n').write_text("odd name\n")
+    write(repository, bin_dot_dat=b"\0\xff\r\n")
     (repository / "link").symlink_to("app.py")
     (repository / "app.py").chmod(0o755)
     git(repository, "add", "-A", ":!.runner/.gitignore")
