@@ -69,9 +69,13 @@ class Checkpoints:
     """Remembers what it is told."""
 
     def __init__(self) -> None:
+        self.plannings = 0
         self.phases: list[str] = []
         self.steps: list[str] = []
         self.changed: tuple[str, ...] = ()
+
+    def planning_started(self) -> None:
+        self.plannings += 1
 
     def phase_started(self, phase_id: str) -> None:
         self.phases.append(phase_id)

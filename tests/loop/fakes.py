@@ -11,6 +11,7 @@ from runner.deliverables.model import Deliverable, Status
 from runner.deliverables.review import Finding, ReviewVerdict, Verdict
 from runner.errors import AgentStartError
 from runner.loop.events import RunEvent, SessionOutcome, SessionResult, StreamEnd
+from runner.loop.phase_diff import NoComparisonError
 from runner.loop.ports import CommandResult, SessionPlan, StreamSink, VerificationRun
 from runner.loop.steps.context import Judges
 from runner.marker import PromptMarker
@@ -112,6 +113,7 @@ class FakeJudges:
         verdicts: of the reviews to come; then pass.
         verified: the step of each verification run.
         briefed: the phase of each briefing.
+        has_no_diff: whether a phase can't be compared with its beginning.
         changed_commands: what the last briefing had to say of them.
     """
 
@@ -120,6 +122,7 @@ class FakeJudges:
     verified: list[str] = field(default_factory=list)
     briefed: list[str] = field(default_factory=list)
     submitted: ReviewVerdict | None = None
+    has_no_diff: bool = False
     changed_commands: Mapping[str, Sequence[str]] | None = None
 
     def as_judges(self) -> Judges:
@@ -148,6 +151,8 @@ class FakeJudges:
     ) -> str:
         self.changed_commands = changed_commands
         self.briefed.append(phase_id)
+        if self.has_no_diff:
+            raise NoComparisonError("The kept object is damaged.", hint="Look.")
         return f"The diff of {phase_id}."
 
     def submit(self) -> None:

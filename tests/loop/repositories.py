@@ -16,6 +16,12 @@ def git(folder: Path, *arguments: str, check: bool = True) -> str:
     return done.stdout
 
 
+def in_store(folder: Path, *arguments: str, check: bool = True) -> str:
+    """Run git as a user would who looks into the runner's own objects."""
+    store = folder / ".runner" / "autonomy" / "checkpoints" / "store.git"
+    return git(folder, f"--git-dir={store}", *arguments, check=check)
+
+
 def isolate(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     """Give git a home of its own, with an identity."""
     home.mkdir()

@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.loop.repositories import contents, git, isolate, write
+from tests.loop.repositories import contents, git, in_store, isolate, write
 
 from runner.loop import snapshot
 from runner.loop.checkpoints import GitCheckpoints
 from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
+from runner.loop.object_store import ObjectStore
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -41,11 +42,12 @@ def warned(project: Path) -> list[str]:
 
 
 def files(project: Path, commit: str) -> list[str]:
-    return git(project, "ls-tree", "-r", "--name-only", commit).splitlines()
+    return in_store(project, "ls-tree", "-r", "--name-only", commit).splitlines()
 
 
 def content(project: Path, commit: str, path: str) -> bytes:
-    command = ["git", "cat-file", "blob", f"{commit}:{path}"]
+    store = ObjectStore(project).folder
+    command = ["git", f"--git-dir={store}", "cat-file", "blob", f"{commit}:{path}"]
     return subprocess.run(command, cwd=project, capture_output=True, check=True).stdout
 
 
@@ -90,24 +92,33 @@ def test_nothing_that_a_user_sees_changes(repository: Path) -> None:
     assert visible_state(repository) == before
 
 
-def test_a_reference_of_the_steps_name_holds_the_commit(repository: Path) -> None:
+def test_people_can_look_at_the_commit_of_a_step(repository: Path) -> None:
     kept = record(repository)
-    name = f"refs/runner/{SCOPE}/step_A"
-    assert git(repository, "rev-parse", name).strip() == kept.commit
-    assert git(repository, "log", "-1", "--format=%s%n%ct", name).split("\n")[:2] == [
+    assert in_store(repository, "log", "-1", "--format=%s%n%ct", kept.commit).split("\n")[:2] == [
         "runner: did it",
         str(int(NOON.timestamp())),
     ]
 
 
-def test_the_commit_stands_on_what_is_checked_out(repository: Path) -> None:
-    head = git(repository, "rev-parse", "HEAD")
-    assert git(repository, "rev-parse", f"{record(repository).commit}^") == head
+def test_nothing_is_written_into_the_repository(repository: Path) -> None:
+    before = everything(repository / ".git")
+    checkpoints = GitCheckpoints(repository, SCOPE)
+    checkpoints.planning_started()
+    checkpoints.phase_started("phase-1")
+    checkpoints.record("step_A", "phase-1", "x")
+    checkpoints.touched()
+    assert everything(repository / ".git") == before
+
+
+def everything(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(path): (path.lstat().st_mtime_ns, path.lstat().st_size) for path in folder.rglob("*")
+    }
 
 
 def test_objects_survive_garbage_collection(repository: Path) -> None:
     kept = record(repository)
-    git(repository, "gc", "--prune=now", "--quiet")
+    in_store(repository, "gc", "--prune=now", "--quiet", check=False)
     assert content(repository, kept.commit, "new.py") == b"new\n"
 
 
@@ -115,7 +126,6 @@ def test_recording_a_step_again_replaces_it(repository: Path) -> None:
     record(repository)
     write(repository, app_dot_py="later\n")
     kept = record(repository)
-    assert git(repository, "rev-parse", kept.ref).strip() == kept.commit
     assert content(repository, kept.commit, "app.py") == b"later\n"
     assert len(Ledger(repository).entries()) == 1
 
@@ -221,7 +231,7 @@ def test_files_are_kept_byte_by_byte(repository: Path, data: bytes) -> None:
 def test_links_and_programs_stay_what_they_are(repository: Path) -> None:
     (repository / "link").symlink_to("/etc/passwd")
     (repository / "app.py").chmod(0o755)
-    listed = git(repository, "ls-tree", record(repository).commit)
+    listed = in_store(repository, "ls-tree", record(repository).commit)
     modes = {line.split()[3]: line.split()[0] for line in listed.splitlines()}
     assert (modes["link"], modes["app.py"]) == ("120000", "100755")
 
@@ -231,7 +241,8 @@ def test_strange_names_are_kept(repository: Path) -> None:
     for name in names:
         Path(os.fsdecode(os.fsencode(repository) + b"/" + name)).write_text("x")
     listed = subprocess.run(
-        ["git", "ls-tree", "-z", "--name-only", record(repository).commit],
+        ["git", f"--git-dir={ObjectStore(repository).folder}", "ls-tree", "-z", "--name-only",
+         record(repository).commit],
         cwd=repository, capture_output=True, check=True,
     )  # fmt: skip
     assert set(names) <= set(listed.stdout.split(b"\0"))
@@ -319,7 +330,9 @@ def test_an_empty_project_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_no_identity_is_needed(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "home" / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
-    assert git(repository, "log", "-1", "--format=%an", record(repository).commit) == "runner\n"
+    assert (
+        in_store(repository, "log", "-1", "--format=%an", record(repository).commit) == "runner\n"
+    )
 
 
 def test_a_linked_work_tree_is_kept_in_its_repository(repository: Path, tmp_path: Path) -> None:
@@ -327,13 +340,13 @@ def test_a_linked_work_tree_is_kept_in_its_repository(repository: Path, tmp_path
     git(repository, "worktree", "add", "-q", str(linked))
     write(linked, app_dot_py="linked\n")
     kept = record(linked)
-    assert content(repository, kept.commit, "app.py") == b"linked\n"
+    assert content(linked, kept.commit, "app.py") == b"linked\n"
 
 
 def test_a_project_in_a_folder_of_a_repository_keeps_that_folder(repository: Path) -> None:
     write(repository, sub__app__x_dot_py="x", sub__app__y_dot_log="ignored above", sub__other="no")
     kept = record(repository / "sub" / "app")
-    assert files(repository, kept.commit) == ["x.py"]
+    assert files(repository / "sub" / "app", kept.commit) == ["x.py"]
 
 
 def test_sha256_repositories_work_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +355,7 @@ def test_sha256_repositories_work_too(tmp_path: Path, monkeypatch: pytest.Monkey
     project.mkdir()
     git(project, "init", "-q", "--object-format=sha256")
     write(project, app_dot_py="x")
-    assert len(record(project).commit) == 64
+    assert files(project, record(project).commit) == ["app.py"]
 
 
 def test_a_lock_that_a_killed_git_left_is_no_obstacle(repository: Path) -> None:
@@ -350,13 +363,6 @@ def test_a_lock_that_a_killed_git_left_is_no_obstacle(repository: Path) -> None:
     lock = Ledger(repository).index.with_name("index.lock")
     lock.touch()
     (repository / ".git" / "index.lock").touch()
-    write(repository, app_dot_py="two\n")
-    assert content(repository, record(repository).commit, "app.py") == b"two\n"
-
-
-def test_a_lock_on_the_reference_is_no_obstacle(repository: Path) -> None:
-    kept = record(repository)
-    (repository / ".git" / f"{kept.ref}.lock").touch()
     write(repository, app_dot_py="two\n")
     assert content(repository, record(repository).commit, "app.py") == b"two\n"
 
@@ -387,11 +393,10 @@ def test_being_killed_at_any_moment_leaves_everything_usable(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(0.05 + number * 0.07)
             os.killpg(child.pid, signal.SIGKILL)
-        kept = record(repository)
-        assert f"refs/runner/{SCOPE}/step_A" == kept.ref
-    git(repository, "fsck", "--strict")
+        record(repository)
+    in_store(repository, "fsck", "--strict")
     for entry in Ledger(repository).entries():
-        assert git(repository, "cat-file", "-t", entry.commit) == "commit\n"
+        assert in_store(repository, "cat-file", "-t", entry.commit) == "commit\n"
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -538,7 +543,7 @@ def test_nothing_is_written_where_a_repository_leads_out_of_itself(
 ) -> None:
     redirect(repository, tmp_path / "elsewhere")
     before = sorted((tmp_path / "elsewhere").rglob("*"))
-    assert len(warned(repository)) == 1
+    assert "app.py" in files(repository, record(repository).commit)
     assert sorted((tmp_path / "elsewhere").rglob("*")) == before
 
 
@@ -551,7 +556,7 @@ def test_without_a_repository_there_is_one_warning(tmp_path: Path) -> None:
     assert "no git repository" in warnings[0]
 
 
-def test_a_repository_that_got_lost_is_no_repository_to_be_made(repository: Path) -> None:
+def test_steps_are_kept_when_the_repository_got_lost(repository: Path) -> None:
     warnings: list[str] = []
     checkpoints = GitCheckpoints(repository, SCOPE, warn=warnings.append)
     checkpoints.phase_started("phase-1")
@@ -559,6 +564,7 @@ def test_a_repository_that_got_lost_is_no_repository_to_be_made(repository: Path
     checkpoints.record("step_A", None, "x")
     assert len(warnings) == 1
     assert "bring it back" in warnings[0]
+    assert Ledger(repository).find(STEP, SCOPE, "step_A") is not None
 
 
 def test_without_git_there_is_a_warning(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -569,7 +575,9 @@ def test_without_git_there_is_a_warning(repository: Path, monkeypatch: pytest.Mo
 def test_a_full_disk_is_a_warning(repository: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root can write everything")
-    (repository / ".git" / "objects").chmod(stat.S_IRUSR | stat.S_IXUSR)
+    record(repository)
+    (ObjectStore(repository).objects / "pack").chmod(stat.S_IRUSR | stat.S_IXUSR)
+    write(repository, app_dot_py="two\n")
     assert "could not be kept" in warned(repository)[0]
 
 
@@ -600,7 +608,7 @@ def test_git_can_be_used_at_the_same_time(repository: Path) -> None:
             record(repository, f"step_{number}")
         commits.result()
     assert len(Ledger(repository).entries()) == 10
-    git(repository, "fsck", "--strict")
+    in_store(repository, "fsck", "--strict")
 
 
 @pytest.mark.parametrize("line", [b"[]", b"{}", b"null", b"\xff", b'{"kind": 3}', b"[" * 9999])

@@ -205,6 +205,30 @@ async def test_a_review_without_a_verdict_is_never_a_pass(tmp_path: Path) -> Non
     assert (result.exit_reason, bench.details["gates"]) == (ExitReason.PAUSED, [])
 
 
+async def test_a_review_that_can_not_compare_is_never_a_pass(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.plan.put(deliverable(1))
+    bench.judges.has_no_diff = True
+    result = await bench.execute()
+    assert (result.exit_reason, bench.details["gates"]) == (ExitReason.PAUSED, [])
+    assert bench.instructions() == ["coding D-001"]
+
+
+async def test_the_project_is_kept_before_a_session_plans(tmp_path: Path) -> None:
+    class Planning(Bench):
+        kept_before: int | None = None
+
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            if marker.instruction is Instruction.INITIALIZER:
+                self.kept_before = self.checkpoints.plannings
+                self.plan.put(deliverable(1))
+            return await super().work(session, marker)
+
+    bench = Planning(tmp_path)
+    await bench.execute()
+    assert bench.kept_before == 1
+
+
 async def test_reviews_are_no_iterations(tmp_path: Path) -> None:
     bench = Bench(tmp_path, Limits(max_iterations=1))
     bench.plan.put(deliverable(1))

@@ -9,6 +9,7 @@ from tests.loop.fakes import deliverable
 from tests.loop.repositories import write
 
 from runner.loop.checkpoints import GitCheckpoints
+from runner.loop.object_store import ObjectStore
 from runner.loop.termination import Limits
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
@@ -68,8 +69,8 @@ def test_what_was_kept_and_is_gone_is_a_warning(repository: Path) -> None:
     warnings: list[str] = []
     checkpoints = GitCheckpoints(repository, SCOPE, warn=warnings.append)
     checkpoints.phase_started("phase-1")
-    for kept in (repository / ".git" / "objects").glob("??"):
-        shutil.rmtree(kept)
+    write(repository, app_dot_py="two\n")
+    shutil.rmtree(ObjectStore(repository).objects / "pack")
     assert checkpoints.touched() == ()
     assert len(warnings) == 1
 

@@ -49,9 +49,9 @@ def commit_results(project: Path) -> None:
     """
     program = require_program("git", project, hint="Install it, or leave --commit out.")
     repository = find_repository(project)
-    if repository is None:
+    if repository is None or repository.git_dir is None or repository.common is None:
         raise PrerequisiteError(f"{project} is in no git repository.", hint=_HINT)
-    git = _Git(program, repository)
+    git = _Git(program, repository, repository.git_dir, repository.common)
     parent = git.run("rev-parse", "--verify", "--quiet", "HEAD", accepted=(0, 1))
     entries = list(_entries(git, project))
     with tempfile.TemporaryDirectory(prefix="runner-index-") as folder:
@@ -89,6 +89,8 @@ class _Git:
 
     program: Path
     repository: Repository
+    git_dir: Path
+    common: Path
 
     def run(
         self,
@@ -101,7 +103,7 @@ class _Git:
         try:
             done = subprocess.run(
                 [str(self.program), *_PINNED, *arguments],
-                cwd=self.repository.git_dir,
+                cwd=self.git_dir,
                 env=self._environment(index),
                 input=stdin,
                 capture_output=True,
@@ -121,7 +123,7 @@ class _Git:
             **outside_environment(reach_of(self.repository.project)),
             **identity,
             **_FIXED,
-            "GIT_DIR": str(self.repository.git_dir),
+            "GIT_DIR": str(self.git_dir),
             "GIT_INDEX_FILE": str(index or os.devnull),
         }
 
@@ -131,10 +133,10 @@ class _Git:
         Raises:
             PrerequisiteError: one is.
         """
-        places = [self.repository.index, *self._places_of("HEAD", self.repository.git_dir)]
+        places = [self.git_dir / "index", *self._places_of("HEAD", self.git_dir)]
         branch = self.run("symbolic-ref", "--quiet", "HEAD", accepted=(0, 1))
         if branch:
-            places += self._places_of(branch, self.repository.common)
+            places += self._places_of(branch, self.common)
         for place in places:
             if place.is_symlink():
                 raise PrerequisiteError(

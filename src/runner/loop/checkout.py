@@ -9,16 +9,16 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.deliverables.workspace import STATE_DIRECTORY
 from runner.files import read_regular
 from runner.loop.ledger import Ledger
 from runner.loop.repository import Repository, find_repository
-from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
+from runner.loop.shadow_git import GitError, ShadowGit, project_git, shadow_git, write_config
 from runner.loop.snapshot import Snapshot, names, take_snapshot
 
 _BYTE_CODE = b"__pycache__"
@@ -29,6 +29,8 @@ _GENERATED = (
     "target/", ".env",
 )  # fmt: skip
 _REFERENCE = re.compile(r"[0-9a-f]{40,64} refs/[^\s\x00-\x20~^:?*\[\\]+")
+_ID = re.compile(r"[0-9a-f]{40,64}")
+_MAX_REFERENCES = 20_000
 _HEAD = re.compile(r"refs/heads/[^\s\x00-\x20~^:?*\[\\]+")
 _SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _SMALL_BYTES = 1024 * 1024
@@ -72,21 +74,22 @@ def check_out(project: Path, place: Path, *, borrowed: Path | None = None) -> Ch
     found = find_repository(project)
     repository = found or _stand_in(project, place / "store")
     index = _snapshots_index(project) if found else place / "store" / "snapshot.index"
+    if found is None:
+        index.unlink(missing_ok=True)  # what it remembers may be gone from the object store
+    files = place / "files"
     try:
-        with shadow_git(repository) as git:
-            snapshot = take_snapshot(git, index)
-        files = place / "files"
         files.mkdir(exist_ok=True)
-        with shadow_git(repository, work_tree=files) as git:
-            _lay_out(git, snapshot.tree, place / "checkout.index")
+        with shadow_git(repository) as project_files, project_files.store.lock():
+            snapshot, others = _snapshot(project_files, index)
+            git = replace(project_files, work_tree=files)
+            _lay_out(git, snapshot.tree, place / "checkout.index", others)
             _clear(git, place / "checkout.index")
             own = found is not None and found.top == project
             if own:
                 _make_repository(git, files / ".git", place / "checkout.index", borrowed)
         (files / STATE_DIRECTORY).mkdir(exist_ok=True)
-        submodules = dict(_lay_out_submodules(project, place, snapshot))
         large = _copy_large(project, files, snapshot)
-        key = "\n".join((snapshot.tree, *map(" ".join, submodules.items()), *large))
+        key = "\n".join((snapshot.tree, *others, *large))
     except OSError as error:
         raise GitError(f"The files can't be laid out: {error.strerror or error}.") from error
     return Checkout(
@@ -94,10 +97,30 @@ def check_out(project: Path, place: Path, *, borrowed: Path | None = None) -> Ch
         place / "checkout.index",
         key,
         snapshot.tree,
-        tuple(name for name in snapshot.nested if name not in submodules),
+        others,
         repository.objects if own else None,
         repository,
     )
+
+
+def _snapshot(git: ShadowGit, index: Path) -> tuple[Snapshot, tuple[str, ...]]:
+    """Return the project's tree with the files of submodules, and the other nested repositories.
+
+    Those others may be in the tree, too; they are no part of what a commit would hold.
+    """
+    project = git.repository.project
+    snapshot = take_snapshot(git, index)
+    if not snapshot.nested:
+        return snapshot, ()
+    try:
+        text = read_regular(project / ".gitmodules", limit=_SMALL_BYTES, within=project)
+    except OSError:
+        text = b""
+    named = set(_SUBMODULE.findall(text.decode("utf-8", "replace")))
+    others = tuple(name for name in snapshot.nested if name not in named)
+    if len(others) == len(snapshot.nested):
+        return snapshot, others
+    return take_snapshot(git, index, into_nested=True), others
 
 
 def changed_files(checkout: Checkout) -> tuple[str, ...]:
@@ -121,7 +144,7 @@ def ignored_files(checkout: Checkout) -> tuple[str, ...]:
         GitError: git could not tell.
     """
     words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    with shadow_git(checkout.repository) as git:
+    with project_git(checkout.repository) as git:
         found = {os.fsdecode(name) for name in names(git.run(*words))}
     return tuple(sorted(n for n in found if not n.startswith(f"{STATE_DIRECTORY}/")))
 
@@ -140,44 +163,20 @@ def _stand_in(project: Path, store: Path) -> Repository:
     return Repository(project, project, store, store)
 
 
-def _lay_out(git: ShadowGit, tree: str, index: Path) -> None:
-    """Write the files that differ, and take away those that are gone."""
+def _lay_out(git: ShadowGit, tree: str, index: Path, others: Iterable[str]) -> None:
+    """Write the files that differ, and take away those that are gone or are no part of it."""
     git.run("read-tree", "--reset", "-u", tree, index=index)
-    cached = {
+    nested = tuple(os.fsencode(f"{name}/") for name in others)
+    unwanted = {
         name for name in names(git.run("ls-files", "-z", index=index))
-        if _BYTE_CODE in name.split(b"/")
+        if _BYTE_CODE in name.split(b"/") or name.startswith(nested)
     }  # fmt: skip
-    if cached:
-        for name in cached:
+    if unwanted:
+        for name in unwanted:
             with suppress(FileNotFoundError):
                 (git.work_tree / os.fsdecode(name)).unlink()
-        lines = b"".join(name + b"\0" for name in cached)
+        lines = b"".join(name + b"\0" for name in unwanted)
         git.run("update-index", "-z", "--force-remove", "--stdin", index=index, stdin=lines)
-
-
-def _lay_out_submodules(
-    project: Path, place: Path, snapshot: Snapshot
-) -> Iterator[tuple[str, str]]:
-    """Lay out what `.gitmodules` names, without a `.git`; yield each path with its tree."""
-    files = place / "files"
-    try:
-        text = read_regular(files / ".gitmodules", limit=_SMALL_BYTES, within=files)
-    except OSError:
-        return
-    named = set(_SUBMODULE.findall(text.decode("utf-8", "replace")))
-    for number, name in enumerate(sorted(named & set(snapshot.nested))):
-        repository = find_repository(project / name)
-        target = files / name
-        if repository is None or repository.top != project / name:
-            continue
-        if target.parent.resolve() != files.resolve() / Path(name).parent:
-            continue
-        target.mkdir(parents=True, exist_ok=True)
-        with shadow_git(repository) as git:
-            tree = take_snapshot(git, place / f"submodule-{number}.snapshot").tree
-        with shadow_git(repository, work_tree=target) as git:
-            _lay_out(git, tree, place / f"submodule-{number}.index")
-        yield name, tree
 
 
 def _clear(git: ShadowGit, index: Path) -> None:
@@ -208,36 +207,74 @@ def _copy_large(project: Path, files: Path, snapshot: Snapshot) -> Iterator[str]
 
 
 def _make_repository(git: ShadowGit, folder: Path, index: Path, borrowed: Path | None) -> None:
-    """Make a `.git` that knows the history and the index, and has no hook and no configuration.
+    """Make a `.git` that knows the history and the files, and has no hook and no configuration.
 
-    Only what has the form of a reference or an id is taken over from the project's own.
+    It is for the convenience of commands alone: only what has the form of a reference or an id is
+    taken over from the project's own, and what an agent forged there decides nothing here.
     """
     real = git.repository
-    if folder.exists():
-        shutil.rmtree(folder)
     for name in ("objects/info", "refs/heads", "info"):
-        (folder / name).mkdir(parents=True)
+        (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "objects" / "info" / "alternates").write_text(
         f"{borrowed or real.objects}\n", encoding="utf-8"
     )
-    shutil.copyfile(git.folder / "config", folder / "config")
-    listed = git.references("for-each-ref", "--format=%(objectname) %(refname)")
-    kept = [
-        line for line in listed.splitlines()
-        if _REFERENCE.fullmatch(line) and " refs/runner/" not in line
-    ]  # fmt: skip
-    (folder / "packed-refs").write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-    (folder / "HEAD").write_text(_head(git), encoding="utf-8")
+    write_config(folder, real.object_format)
+    kept = sorted(f"{name} {reference}\n" for reference, name in _references(real).items())
+    (folder / "packed-refs").write_text("".join(kept), encoding="utf-8")
+    (folder / "HEAD").write_text(_head(real), encoding="utf-8")
     with suppress(OSError):
-        shallow = read_regular(real.common / "shallow", limit=_SMALL_BYTES)
-        (folder / "shallow").write_bytes(shallow)
-    if index.exists():
-        shutil.copyfile(index, folder / "index")
+        (folder / "shallow").write_bytes(_small(real, "shallow"))
+    theirs = replace(
+        git, folder=folder, objects=folder / "objects", object_format=real.object_format
+    )
+    inside = folder / "index"
+    files = names(git.run("ls-files", "-z", index=index))
+    gone = names(theirs.run("ls-files", "-z", index=inside)) - files
+    for words, paths in ((("--force-remove",), gone), (("--add", "--replace"), files)):
+        if paths:
+            lines = b"".join(path + b"\0" for path in sorted(paths))
+            theirs.run("update-index", "-z", *words, "--stdin", index=inside, stdin=lines)
 
 
-def _head(git: ShadowGit) -> str:
-    branch = git.references("rev-parse", "--symbolic-full-name", "HEAD", accepted=(0, 1, 128))
-    if _HEAD.fullmatch(branch):
-        return f"ref: {branch}\n"
-    found = git.references("rev-parse", "--verify", "--quiet", "HEAD", accepted=(0, 1, 128))
-    return f"{found}\n" if re.fullmatch(r"[0-9a-f]{40,64}", found) else "ref: refs/heads/main\n"
+def _references(repository: Repository) -> dict[str, str]:
+    """Return the object that each reference names, as files of the repository say."""
+    found: dict[str, str] = {}
+    common = repository.common
+    if common is None:
+        return found
+    lines: list[str] = []
+    with suppress(OSError):
+        lines += _small(repository, "packed-refs").decode("utf-8", "replace").splitlines()
+    for folder, _, files in os.walk(common / "refs"):
+        for file in files[:_MAX_REFERENCES]:
+            name = Path(folder, file).relative_to(common).as_posix()
+            with suppress(OSError):
+                lines.append(
+                    f"{_small(repository, name).decode('utf-8', 'replace').strip()} {name}"
+                )
+    for line in lines[:_MAX_REFERENCES]:
+        if _REFERENCE.fullmatch(line) and " refs/runner/" not in line:
+            name, reference = line.split(" ", 1)
+            found[reference] = name
+    return found
+
+
+def _head(repository: Repository) -> str:
+    default = "ref: refs/heads/main\n"
+    if repository.git_dir is None:
+        return default
+    try:
+        content = read_regular(
+            repository.git_dir / "HEAD", limit=_SMALL_BYTES, within=repository.git_dir
+        )
+    except OSError:
+        return default
+    text = content.decode("utf-8", "replace").strip()
+    is_branch = _HEAD.fullmatch(text.removeprefix("ref: ")) is not None
+    return f"{text}\n" if is_branch or _ID.fullmatch(text) else default
+
+
+def _small(repository: Repository, name: str) -> bytes:
+    """Return a small file of the repository's common folder. Raises OSError."""
+    assert repository.common is not None  # noqa: S101 - the callers have looked
+    return read_regular(repository.common / name, limit=_SMALL_BYTES, within=repository.common)

@@ -1,12 +1,10 @@
-"""Keep the work tree of every completed step as a commit under `refs/runner/`.
+"""Keep the work tree of every completed step in the runner's own object store.
 
-Branch, index, HEAD and work tree stay as they are; see `shadow_git` for why nothing of the
-repository's configuration is obeyed.
+The project's repository stays as it is; see `shadow_git` for why nothing of its configuration is
+obeyed.
 """
 
-import hashlib
 import os
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,14 +12,15 @@ from pathlib import Path
 
 from runner.errors import RunnerError
 from runner.loop.drift import SpecText
-from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
-from runner.loop.repository import Repository, find_repository
+from runner.loop.evidence import Evidence, take_evidence
+from runner.loop.ledger import OWN, PHASE, PLANNING, REVIEWED, STEP, Checkpoint, Ledger
+from runner.loop.repository import Repository, find_repository, folder_alone
+from runner.loop.sealing import sealed
 from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
 from runner.loop.snapshot import ALWAYS, names, take_snapshot
 from runner.text.safe import inert, visible
 from runner.wording import reason
 
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _MAX_SUMMARY = 200
 _MAX_TOUCHED = 50
 _MAX_NAME = 200
@@ -31,10 +30,16 @@ _NO_REPOSITORY = (
 )
 
 _LOST_REPOSITORY = (
-    "The git repository that was here when the session began is gone or can't be used any more: "
-    "steps are not kept, and reviews see no diff. If it was not you, stop the run, look at what "
-    "is left of `.git`, and bring it back from a clone or a backup."
+    "The git repository that was here when the session began is gone. Steps are kept all the same. "
+    "If it was not you, stop the run, look at what is left of `.git`, and bring it back from a "
+    "clone or a backup."
 )
+_NOT_KEPT = {
+    STEP: "This step could not be kept for `runner rollback`",
+    PHASE: "What this phase begins with could not be kept, so its review will have no diff",
+    PLANNING: "The project could not be kept before planning, so no review will show what planning "
+    "changes",
+}
 
 
 def _utc_now() -> datetime:
@@ -70,6 +75,11 @@ class GitCheckpoints:
         """See `Checkpoints.record`. A later call for the same step replaces the earlier one."""
         self._keep(STEP, step_id, phase_id, summary)
 
+    def planning_started(self) -> None:
+        """See `Checkpoints.planning_started`."""
+        if _unused_planning(self._ledger.entries()) is None:
+            self._keep(PLANNING, PLANNING, None, "before planning")
+
     def phase_started(self, phase_id: str) -> None:
         """See `Checkpoints.phase_started`."""
         if self._ledger.find(PHASE, self._scope, phase_id) is None:
@@ -85,41 +95,48 @@ class GitCheckpoints:
 
     def _touched(self) -> tuple[str, ...]:
         base = self._last_kept()
-        repository = find_repository(self._project) if base is not None else None
-        if base is None or repository is None:
+        if base is None or base.store != OWN:
             return ()
         self._ledger.prepare()
-        with shadow_git(repository) as git:
+        with shadow_git(self._repository() or folder_alone(self._project)) as git, git.store.lock():
             now = take_snapshot(git, self._ledger.index)
-            words = ("diff-tree", "-r", "-z", "--name-only", base.tree, now.tree)
+            words = ("diff-tree", "-r", "-z", "--name-only", base.entered or base.tree, now.tree)
             changed = sorted(names(git.run(*words)) - set(ALWAYS))
-        shown = (visible(os.fsdecode(name), "") for name in changed[:_MAX_TOUCHED])
-        return tuple(name[:_MAX_NAME] for name in shown)
+        inside = tuple(f"{folder}/" for folder in {*base.nested, *now.nested})
+        named = (os.fsdecode(name) for name in changed)
+        shown = [name for name in named if not name.startswith(inside)][:_MAX_TOUCHED]
+        return tuple(visible(name, "")[:_MAX_NAME] for name in shown)
 
     def _last_kept(self) -> Checkpoint | None:
         ours = [e for e in self._ledger.entries() if e.scope == self._scope]
         return ours[-1] if ours else None
 
+    def _repository(self) -> Repository | None:
+        return find_repository(self._project)
+
     def _keep(self, kind: str, name: str, phase_id: str | None, summary: str) -> None:
         try:
-            repository = find_repository(self._project)
+            repository = self._repository()
             if repository is None:
+                if kind == PLANNING:
+                    return  # the first phase warns
                 had = self._last_kept() is not None
                 self._warn_once(_LOST_REPOSITORY if had else _NO_REPOSITORY)
-                return
-            with shadow_git(repository) as git:
+                if not had:
+                    return
+            with shadow_git(repository or folder_alone(self._project)) as git:
                 keep(
                     git,
                     self._ledger,
                     kind=kind,
                     name=name,
-                    scope=self._scope,
+                    scope=PLANNING if kind == PLANNING else self._scope,
                     phase_id=phase_id,
                     summary=summary,
                     at=self._clock(),
                 )
         except (RunnerError, OSError, ValueError) as error:
-            self._warn_once(f"This step could not be kept for `runner rollback`: {reason(error)}.")
+            self._warn_once(f"{_NOT_KEPT[kind]}: {reason(error)}.")
 
     def _warn_once(self, text: str) -> None:
         if text not in self._warned:
@@ -138,85 +155,93 @@ def keep(
     phase_id: str | None = None,
     summary: str = "",
 ) -> Checkpoint:
-    """Keep the work tree as it is now.
+    """Keep the project as it is now.
+
+    What a phase begins with is what nobody has reviewed anything after: the tree before planning,
+    or that of the last review.
 
     Raises:
         GitError: git could not do it.
         StateWriteError: the ledger could not be written.
     """
     ledger.prepare()
-    snapshot = take_snapshot(git, ledger.index)
-    title = inert(summary, _MAX_SUMMARY)
-    checkpoint = Checkpoint(
-        kind=kind,
-        name=name,
-        scope=scope,
-        commit="",
-        tree=snapshot.tree,
-        ref=f"refs/runner/{_ref_part(scope)}/{_ref_name(kind, name)}",
-        at=at.isoformat(timespec="seconds"),
-        phase_id=phase_id,
-        summary=title,
-        nested=snapshot.nested,
-        left_out=snapshot.left_out,
-        spec=SpecText(git.repository.project).noted,
-    )
-    return write_down(git, ledger, checkpoint)
+    origin = _origin(ledger.entries(), scope) if kind == PHASE else None
+    compares = kind in (PHASE, PLANNING) and origin is None
 
+    def make() -> Checkpoint:
+        taken = take_evidence(git, ledger) if compares else _tree_alone(git, ledger)
+        made = Checkpoint(
+            kind=kind,
+            name=name,
+            scope=scope,
+            commit="",
+            tree=taken.snapshot.tree,
+            ref="",
+            at=at.isoformat(timespec="seconds"),
+            phase_id=phase_id,
+            summary=inert(summary, _MAX_SUMMARY),
+            nested=taken.snapshot.nested,
+            left_out=taken.snapshot.left_out,
+            spec=SpecText(git.repository.project).noted,
+            store=OWN,
+            manifest=taken.manifest_id,
+        )
+        return with_commit(git, made if origin is None else _from_origin(made, origin))
 
-def write_down(git: ShadowGit, ledger: Ledger, checkpoint: Checkpoint) -> Checkpoint:
-    """Give a tree its commit, then the reference, then its place in the ledger.
-
-    Returns the checkpoint with the commit.
-
-    Raises:
-        GitError: git could not do it.
-        StateWriteError: the ledger could not be written.
-    """
-    name = inert(checkpoint.name)
-    message = f"runner: {checkpoint.summary or name}\n\n{checkpoint.kind}: {name}\n"
-    made = replace(checkpoint, commit=_commit(git, checkpoint, message))
-    try:
-        git.references("update-ref", made.ref, made.commit)
-    except GitError:
-        # A killed git leaves its lock. Nobody else writes these references while the run lock
-        # is held.
-        (git.repository.common / f"{made.ref}.lock").unlink(missing_ok=True)
-        git.references("update-ref", made.ref, made.commit)
-    ledger.add(made)
+    with git.store.lock():
+        made = sealed(git, make, lambda checkpoint: checkpoint.heads, ledger.heads)
+        ledger.add(made)
     return made
 
 
+def with_commit(git: ShadowGit, checkpoint: Checkpoint) -> Checkpoint:
+    """Return the checkpoint with a commit of its tree, for people to look at. Raises GitError."""
+    name = inert(checkpoint.name)
+    message = f"runner: {checkpoint.summary or name}\n\n{checkpoint.kind}: {name}\n".encode()
+    stamp = f"{int(datetime.fromisoformat(checkpoint.at).timestamp())} +0000"
+    made = git.run("commit-tree", checkpoint.tree, stdin=message, stamp=stamp)
+    return replace(checkpoint, commit=made.decode().strip())
+
+
 def repository_of(project_dir: Path) -> Repository:
-    """Return the project's repository. Raises GitError when there is none that can be used."""
+    """Return the project's repository. Raises GitError when there is none."""
     found = find_repository(project_dir)
     if found is None:
-        raise GitError(f"{project_dir} is in no git repository that can be used.")
+        raise GitError(f"{project_dir} is in no git repository.")
     return found
 
 
-def _commit(git: ShadowGit, checkpoint: Checkpoint, message: str) -> str:
-    """Make the commit, on top of what is checked out where that can be told."""
-    text = message.encode()
-    words = ("rev-parse", "--verify", "--quiet", "HEAD")
-    head = git.references(*words, accepted=(0, 1, 128))
-    tree = checkpoint.tree
-    stamp = f"{int(datetime.fromisoformat(checkpoint.at).timestamp())} +0000"
-    if head:
-        try:
-            parent = ("commit-tree", tree, "-p", head)
-            return git.run(*parent, stdin=text, stamp=stamp).decode().strip()
-        except GitError:  # HEAD names what is not there
-            pass
-    return git.run("commit-tree", tree, stdin=text, stamp=stamp).decode().strip()
+def _tree_alone(git: ShadowGit, ledger: Ledger) -> Evidence:
+    return Evidence(take_snapshot(git, ledger.index))
 
 
-def _ref_name(kind: str, name: str) -> str:
-    return f"phase/{_ref_part(name)}" if kind == PHASE else _ref_part(name)
+def _from_origin(now: Checkpoint, origin: Checkpoint) -> Checkpoint:
+    """Return the beginning of a phase that is compared with an earlier moment."""
+    return replace(
+        now,
+        tree=origin.tree,
+        at=origin.at,
+        nested=origin.nested,
+        left_out=origin.left_out,
+        manifest=origin.manifest,
+        since=origin.kind,
+        entered=now.tree,
+    )
 
 
-def _ref_part(text: str) -> str:
-    """Return a part of a reference's name: the text where git allows it, else a digest."""
-    if _PLAIN.fullmatch(text):
-        return text
-    return f"x-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
+def _origin(entries: tuple[Checkpoint, ...], scope: str) -> Checkpoint | None:
+    """Return the last moment before which all has been reviewed, None for now."""
+    ours = [e for e in entries if e.scope == scope and e.store == OWN]
+    reviewed = [e for e in ours if e.kind == REVIEWED]
+    if reviewed:
+        return reviewed[-1]
+    begun = [e for e in ours if e.kind == PHASE]
+    if begun:  # phases without a review
+        return replace(begun[0], kind=begun[0].since or PHASE)
+    return _unused_planning(entries)
+
+
+def _unused_planning(entries: tuple[Checkpoint, ...]) -> Checkpoint | None:
+    """Return what was kept before a planning whose first phase has not begun yet."""
+    marks = [e for e in entries if e.kind in (PLANNING, PHASE)]
+    return marks[-1] if marks and marks[-1].kind == PLANNING else None

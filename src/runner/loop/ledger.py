@@ -1,7 +1,7 @@
-"""Which checkpoints there are: a file of the runner's own, because an agent can move references.
+"""Which checkpoints there are: a file of the runner's own.
 
-`.git` is writable for agents, `.runner` is not. So what a name stands for is looked up here; the
-references only keep git from throwing the objects away.
+`.git` is writable for agents, `.runner` is not. So what a name stands for is looked up here, and
+the objects of what is named here are never thrown away.
 """
 
 import json
@@ -14,14 +14,20 @@ from typing import Any
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import StateWriteError
 from runner.files import write_error
+from runner.loop.object_store import CHECKPOINTS, INDEX
 
 STEP = "step"
 PHASE = "phase"
 STASH = "stash"
+PLANNING = "planning"
+REVIEWED = "reviewed"
 
-_FOLDER = "checkpoints"
+OWN = "own"
+"""The store of a checkpoint whose objects are the runner's own."""
+
 _FILE = "ledger.jsonl"
 _TEXTS = ("kind", "name", "scope", "commit", "tree", "ref", "at", "summary")
+_LATER_TEXTS = ("store", "manifest", "since", "entered")
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -30,9 +36,10 @@ class Checkpoint:
     """A work tree that was kept.
 
     Attributes:
-        kind: `step`, `phase` (its beginning) or `stash` (before a rollback).
+        kind: `step`, `phase` (what its review compares with), `stash` (before a rollback),
+            `planning` (before it) or `reviewed` (what a review of the phase saw last).
         name: the step's or phase's id, or the stash's name.
-        scope: what the name is unique in: an autonomous session, or `stash`.
+        scope: what the name is unique in: an autonomous session, `stash` or `planning`.
         commit: the id of the commit that holds it.
         tree: the id of its tree, rooted at the project.
         at: when, ISO 8601 with its zone.
@@ -40,6 +47,11 @@ class Checkpoint:
         left_out: files that are not in it, too large or unreadable.
         spec: the text of SPEC.md that its plan was made from (`SpecText.noted`); None where that
             is not known.
+        store: `own`, or "" for one whose objects are in the project's repository, where versions
+            before kept them.
+        manifest: the id of what stood beside the tree (`unversioned`); "" where it was not kept.
+        since: the kind of the earlier checkpoint that a phase's tree was taken from; "" for none.
+        entered: the id of the tree at the moment when the phase began, where `since` is set.
     """
 
     kind: str
@@ -54,19 +66,39 @@ class Checkpoint:
     nested: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     spec: str | None = None
+    store: str = ""
+    manifest: str = ""
+    since: str = ""
+    entered: str = ""
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The ids of all objects that it names in the runner's own store."""
+        names = (self.commit, self.tree, self.manifest, self.entered)
+        return tuple(name for name in names if name) if self.store == OWN else ()
 
 
 class Ledger:
     """The checkpoints of a project, in the order in which they were made."""
 
     def __init__(self, project_dir: Path) -> None:
-        self._project = project_dir
-        self._folder = project_dir / STATE_DIRECTORY / "autonomy" / _FOLDER
+        self.project = project_dir
+        self._folder = project_dir.joinpath(STATE_DIRECTORY, *CHECKPOINTS)
 
     @property
     def index(self) -> Path:
         """Where the snapshots' own git index is."""
-        return self._folder / "index"
+        return self._folder / INDEX
+
+    @property
+    def seen(self) -> Path:
+        """Where the last manifest is, which spares reading files again."""
+        return self._folder / "manifest"
+
+    @property
+    def before(self) -> Path:
+        """Where a reviewer finds files as they were."""
+        return self._folder / "before"
 
     def prepare(self) -> None:
         """Make the folder.
@@ -74,7 +106,7 @@ class Ledger:
         Raises:
             StateWriteError: it can't be made, or leads out of the project.
         """
-        state = ensure_state_directory(self._project)
+        state = ensure_state_directory(self.project)
         if not self._folder.resolve().is_relative_to(state.resolve()):
             raise StateWriteError(
                 f"{self._folder} leads out of the project.",
@@ -82,8 +114,14 @@ class Ledger:
             )
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / "index").unlink(missing_ok=True)  # of versions before
         except OSError as error:
             raise write_error(self._folder, error) from error
+
+    @property
+    def heads(self) -> set[str]:
+        """The ids of all objects in the runner's own store that are named here."""
+        return {head for entry in self.entries() for head in entry.heads}
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint down.
@@ -140,7 +178,12 @@ def _read(line: bytes) -> Checkpoint | None:
         nested=_texts(raw.get("nested")),
         left_out=_texts(raw.get("left_out")),
         spec=spec if isinstance(spec, str) else None,
+        **{name: raw[name] for name in _LATER_TEXTS if _is_later_text(raw.get(name))},
     )
+
+
+def _is_later_text(value: Any) -> bool:
+    return isinstance(value, str) and (value.isalpha() or bool(_OBJECT_ID.fullmatch(value)))
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -149,5 +192,5 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def was_rolled_back(project_dir: Path) -> bool:
     """Whether the last thing that was done to the kept trees of a project was a rollback."""
-    entries = Ledger(project_dir).entries()
-    return bool(entries) and entries[-1].kind == STASH
+    marks = [e for e in Ledger(project_dir).entries() if e.kind in (STEP, PHASE, STASH)]
+    return bool(marks) and marks[-1].kind == STASH

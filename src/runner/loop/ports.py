@@ -176,6 +176,13 @@ class Checkpoints(Protocol):
         """Keep the work tree as it is now, under the step's id."""
         ...
 
+    def planning_started(self) -> None:
+        """Keep the project before a session plans: the first phase's review compares with it.
+
+        Only the first call counts until a phase begins.
+        """
+        ...
+
     def phase_started(self, phase_id: str) -> None:
         """Keep what a later review compares with. Only the first call of a phase counts."""
         ...

@@ -1,7 +1,7 @@
 """Find the git repository of a project by looking at files, without running git.
 
-The agent may have made it, or parts of it: a repository that leads out of its own folder is
-none, because the runner would write through it.
+The agent may have made it, or parts of it. Nothing is written into it. Of a repository that leads
+out of its own folder nothing is read either.
 """
 
 import os
@@ -24,24 +24,24 @@ class Repository:
     Attributes:
         project: the project's folder; `top` or a folder in it.
         top: the root of the work tree.
-        git_dir: what is this work tree's own, its HEAD and index.
-        common: what it shares with other work trees, its objects and references.
+        git_dir: what is this work tree's own, its HEAD and index; None where it can't be trusted.
+        common: what it shares with other work trees, its objects; None likewise.
         object_format: `sha1` or `sha256`.
     """
 
     project: Path
     top: Path
-    git_dir: Path
-    common: Path
+    git_dir: Path | None = None
+    common: Path | None = None
     object_format: str = "sha1"
 
     @property
-    def objects(self) -> Path:
-        return self.common / "objects"
+    def objects(self) -> Path | None:
+        return self.common / "objects" if self.common is not None else None
 
     @property
-    def index(self) -> Path:
-        return self.git_dir / "index"
+    def index(self) -> Path | None:
+        return self.git_dir / "index" if self.git_dir is not None else None
 
     @property
     def prefix(self) -> str:
@@ -49,9 +49,17 @@ class Repository:
         inside = self.project.relative_to(self.top).as_posix()
         return "" if inside == "." else f"{inside}/"
 
+    @property
+    def exclude(self) -> Path | None:
+        """The file with what is ignored in this repository alone."""
+        return self.common / "info" / "exclude" if self.common is not None else None
+
 
 def find_repository(project: Path) -> Repository | None:
-    """Return the repository that `project` is in, None when there is none to be trusted."""
+    """Return the repository that `project` is in, None when there is none.
+
+    One that can't be trusted has only its place: nothing of it may be read.
+    """
     project = project.resolve()
     for top in (project, *project.parents):
         dot_git = top / ".git"
@@ -60,18 +68,25 @@ def find_repository(project: Path) -> Repository | None:
     return None
 
 
-def _repository(project: Path, top: Path, dot_git: Path) -> Repository | None:
+def folder_alone(project: Path) -> Repository:
+    """Return what stands for a repository where there is none (any more)."""
+    project = project.resolve()
+    return Repository(project, project)
+
+
+def _repository(project: Path, top: Path, dot_git: Path) -> Repository:
+    nothing = Repository(project, top)
     if dot_git.is_symlink():
-        return None
+        return nothing
     git_dir = dot_git if dot_git.is_dir() else _linked(dot_git)
     if git_dir is None or not (git_dir / "HEAD").is_file():
-        return None
+        return nothing
     shared = _text(git_dir / "commondir").strip()
     common = (git_dir / shared).resolve() if shared else git_dir
     if git_dir == dot_git and common != git_dir:
-        return None  # no git makes this; it would be a way to another repository
+        return nothing  # no git makes this; it would be a way to another repository
     if not _stays_inside(common):
-        return None
+        return nothing
     named = _FORMAT.search(_text(common / "config"))
     return Repository(project, top, git_dir, common, named[1].lower() if named else "sha1")
 
@@ -92,19 +107,13 @@ def _linked(dot_git: Path) -> Path | None:
 
 
 def _stays_inside(common: Path) -> bool:
-    """Whether what is written lands in the repository: no link in the folders for it."""
-    folders = [common / "objects", common / "refs", common / "refs" / "runner"]
-    if any(folder.is_symlink() for folder in folders) or not folders[0].is_dir():
+    """Whether what is read of the repository is in it: no link in the folders for objects."""
+    objects = common / "objects"
+    if objects.is_symlink() or not objects.is_dir():
         return False
     try:
-        with os.scandir(folders[0]) as entries:
-            if any(entry.is_symlink() for entry in entries):
-                return False
-        return not any(
-            (Path(root) / name).is_symlink()
-            for root, names, _ in os.walk(folders[2])
-            for name in names
-        )
+        with os.scandir(objects) as entries:
+            return not any(entry.is_symlink() for entry in entries)
     except OSError:
         return False
 

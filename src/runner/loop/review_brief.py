@@ -13,9 +13,10 @@ from runner.errors import RunnerError
 from runner.loop.check_files import is_check_file, is_less_telling, may_weaken
 from runner.loop.conditions import for_the_reviewer
 from runner.loop.conventions import for_review
-from runner.loop.ledger import Ledger
+from runner.loop.ledger import PLANNING, REVIEWED, Ledger
 from runner.loop.phase_diff import (
     ChangedFile,
+    NoComparisonError,
     PhaseDiff,
     added_lines,
     content_before,
@@ -23,7 +24,8 @@ from runner.loop.phase_diff import (
     removed_lines,
 )
 from runner.loop.receipts import KeptRun, latest_run
-from runner.loop.repository import find_repository
+from runner.loop.repository import find_repository, folder_alone
+from runner.loop.unversioned_brief import Beside
 from runner.text.safe import fenced, inline, name, shortened, visible
 from runner.wording import plural, reason
 
@@ -39,9 +41,13 @@ _WEAKENING_LINES = 20
 _LINE_CHARACTERS = 300
 _NO_REPOSITORY = "this project is in no git repository that can be used"
 _LOST_REPOSITORY = (
-    f"{_NO_REPOSITORY}, and was in one when this phase began. Unless the deliverables ask for "
-    "that, it is a finding: somebody has removed or broken it since"
+    "The project is in no git repository any more, and was in one when this phase began. Unless "
+    "the deliverables ask for that, it is a finding."
 )
+_SINCE = {
+    PLANNING: "before planning",
+    REVIEWED: "as the last review of this session saw it",
+}
 
 _PREFACE = """\
 Everything between lines of tildes below was written by the agents under review, or printed by programs that
@@ -112,17 +118,22 @@ class PhaseBriefing:
         yield from list(for_review(self._project, before)) or ["The project states none."]
 
     def _changes(self, phase_id: str, commands: Sequence[str]) -> list[str]:
+        repository = find_repository(self._project)
+        base = phase_base(self._project, self._scope, phase_id)
+        if base is None:
+            why = _NO_REPOSITORY if repository is None else "its beginning was not kept"
+            return [_no_diff(why)]
+        diff = PhaseDiff(repository or folder_alone(self._project), base, Ledger(self._project))
+        lost = [] if repository is not None else [_LOST_REPOSITORY]
         try:
-            repository = find_repository(self._project)
-            base = phase_base(self._project, self._scope, phase_id)
-            if repository is None:
-                return [_no_diff(_NO_REPOSITORY if base is None else _LOST_REPOSITORY)]
-            if base is None:
-                return [_no_diff("the beginning of this phase was not kept")]
-            diff = PhaseDiff(repository, base, Ledger(self._project))
-            return list(_diff(diff, commands))
+            return [*lost, *_diff(diff, commands), *self._beside(diff, commands)]
         except (RunnerError, OSError) as error:
-            return [_no_diff(f"it could not be made ({inline(reason(error))})")]
+            raise NoComparisonError(f"The diff could not be made: {reason(error)}.") from error
+
+    def _beside(self, diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
+        yield "### Files that the diff does not show"
+        if diff.now.manifest is not None:
+            yield from Beside(self._project, diff.now.manifest, diff.beside, commands).text()
 
 
 def _title(file: StatusFile | None, phase_id: str) -> str:
@@ -194,15 +205,17 @@ def _changed(change: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
 
 
 def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
+    moment = _SINCE.get(diff.base.since, "when the phase began")
     yield (
-        f"Compared with commit `{diff.base.commit}` (the work tree when the phase began, "
-        f"{inline(diff.base.at)}); `git diff {diff.base.commit} -- FILE` shows a file in full."
+        f"Compared with the project {moment}, {inline(diff.base.at)}. Changed and deleted files as "
+        f"they were are in `{diff.before}`: `diff -u {diff.before}/FILE FILE` shows a file in full."
     )
     yield from _blind_spots(diff)
     if not diff.files:
         yield "Nothing changed. A phase that asked for work and changed nothing is a finding."
         return
     yield _stat(diff.files)
+    yield from _early(diff)
     checks = tuple(f for f in diff.files if _is_check(f, commands))
     yield "### Tests, checks and build files that were touched"
     yield from _touched(diff, checks)
@@ -211,14 +224,31 @@ def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
     yield from _patches(diff, (*checks, *sorted(rest, key=lambda f: is_less_telling(f.path))))
 
 
+def _early(diff: PhaseDiff) -> Iterator[str]:
+    """Yield what was changed before the phase's first step, when it is clear that something was."""
+    early = sorted(diff.early)
+    if not early:
+        return
+    when = "while planning" if diff.base.since == PLANNING else "since that review"
+    yield (
+        f"{plural(len(early), 'file')} had been changed {when}, before the first step of this phase: "
+        "by an agent, by a command that the runner ran, or by people between two runs. What was "
+        "changed then was in no review yet. Planning writes no code and weakens no check."
+    )
+    yield fenced("\n".join(map(name, early[:_LISTED_FILES])), "paths")
+    if len(early) > _LISTED_FILES:
+        yield f"And {len(early) - _LISTED_FILES} more."
+
+
 def _blind_spots(diff: PhaseDiff) -> Iterator[str]:
-    nested = [n for n in diff.now.nested if n not in diff.base.nested]
+    now = diff.now.snapshot
+    nested = [n for n in now.nested if n not in diff.base.nested]
     if nested:
         names = fenced("\n".join(map(name, nested[:_LISTED_FILES])), "paths")
-        yield f"Folders that became repositories of their own; the diff does not see into them:\n\n{names}"
-    if diff.now.left_out:
-        names = fenced("\n".join(map(name, diff.now.left_out[:_LISTED_FILES])), "paths")
-        yield f"Files too large, or not readable, for the diff:\n\n{names}"
+        yield f"Folders that became repositories of their own; the diff has their files, too:\n\n{names}"
+    if now.left_out:
+        names = fenced("\n".join(map(name, now.left_out[:_LISTED_FILES])), "paths")
+        yield f"Files too large, not readable, or with a name that git refuses; look yourself:\n\n{names}"
 
 
 def _stat(files: Sequence[ChangedFile]) -> str:

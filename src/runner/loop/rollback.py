@@ -1,14 +1,13 @@
 """Bring a work tree back to what a checkpoint holds, and lose nothing that is there now.
 
-Everything that would be changed is kept first, under `refs/runner/stash/`. Branch, index, HEAD and
-git's configuration stay as they are; git itself writes the files, so that no link leads it out of
+Everything that would be changed is kept first, as a stash. The repository stays as it is; git itself writes the files, so that no link leads it out of
 the project and nothing that git does not know is overwritten.
 """
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
@@ -17,9 +16,12 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import PrerequisiteError, UsageError
 from runner.files import locked
-from runner.loop.checkpoints import repository_of, write_down
+from runner.loop.checkpoints import repository_of, with_commit
 from runner.loop.drift import SpecText
-from runner.loop.ledger import PHASE, STASH, Checkpoint, Ledger
+from runner.loop.ledger import OWN, STASH, STEP, Checkpoint, Ledger
+from runner.loop.old_objects import take_over
+from runner.loop.repository import find_repository, folder_alone
+from runner.loop.sealing import DamageError, differing, ids_of, require_intact, sealed
 from runner.loop.shadow_git import GitError, ShadowGit, shadow_git
 from runner.loop.snapshot import MAX_FILE_BYTES, names, take_snapshot
 
@@ -47,7 +49,7 @@ class Changes:
 
 def restorable(project_dir: Path) -> tuple[Checkpoint, ...]:
     """Return what can be gone back to, oldest first: steps and stashes."""
-    return tuple(e for e in Ledger(project_dir).entries() if e.kind != PHASE)
+    return tuple(e for e in Ledger(project_dir).entries() if e.kind in (STEP, STASH))
 
 
 def find_checkpoint(project_dir: Path, name: str) -> Checkpoint:
@@ -90,6 +92,7 @@ class Rollback:
         self.target = target
         self.stash = stash
         self.changes = _load(git, target, stash)
+        _require_intact(git, target, stash)
         try:
             _merge(git, target, dry=True)
         except GitError as error:
@@ -102,7 +105,15 @@ class Rollback:
             GitError: git could not do it.
             StateWriteError: the ledger could not be written.
         """
-        self.stash = write_down(self._git, self._ledger, self.stash)
+        git, ledger = self._git, self._ledger
+        with git.store.lock():
+            self.stash = sealed(
+                git,
+                lambda: with_commit(git, self.stash),
+                lambda stash: (*stash.heads, self.target.tree),
+                ledger.heads,
+            )
+            ledger.add(self.stash)
 
     def apply(self) -> None:
         """Change the files, those that are still as they were when this was prepared.
@@ -129,26 +140,41 @@ def prepared(project_dir: Path, target: Checkpoint, at: datetime) -> Iterator[Ro
         PrerequisiteError: the checkpoint's content is gone, or something stands in the way.
         StateWriteError: there is no place for the ledger.
     """
-    repository = repository_of(project_dir)
+    own = target.store == OWN
+    repository = find_repository(project_dir) if own else repository_of(project_dir)
     ledger = Ledger(project_dir)
     ledger.prepare()
-    with shadow_git(repository) as git:
-        _require_there(git, target)
-        stash = _stash(git, ledger, target, at)
-    with shadow_git(repository, work_tree=repository.project) as git:
+    with shadow_git(repository or folder_alone(project_dir)) as git:
+        with git.store.lock():
+            target = _found(git, target)
+            stash = _stash(git, ledger, target, at)
         yield Rollback(git, ledger, target, stash)
 
 
-def _require_there(git: ShadowGit, target: Checkpoint) -> None:
+def _found(git: ShadowGit, target: Checkpoint) -> Checkpoint:
+    """Return the checkpoint with a tree that is in the store."""
     try:
-        git.run("cat-file", "-e", f"{target.tree}^{{tree}}")
-        git.run("rev-list", "--objects", "--quiet", target.tree)
-    except GitError as error:
-        raise PrerequisiteError(
-            f"What {target.name} held is no longer in the repository.",
-            hint="Somebody deleted its reference and git collected the garbage. "
-            "Choose another: `runner rollback --list`.",
-        ) from error
+        tree = target.tree if target.store == OWN else take_over(git, target.tree)
+        git.run("cat-file", "-e", f"{tree}^{{tree}}")
+        git.run("rev-list", "--objects", "--quiet", tree)
+    except (GitError, DamageError) as error:
+        raise _gone(target) from error
+    return replace(target, tree=tree)
+
+
+def _require_intact(git: ShadowGit, target: Checkpoint, stash: Checkpoint) -> None:
+    pairs = differing(git, stash.tree, target.tree)
+    try:
+        require_intact(git, {stash.tree, target.tree, *ids_of(pairs)})
+    except DamageError as error:
+        raise _gone(target) from error
+
+
+def _gone(target: Checkpoint) -> PrerequisiteError:
+    return PrerequisiteError(
+        f"What {target.name} held is damaged, or no longer there.",
+        hint="Nothing was changed. Choose another: `runner rollback --list`.",
+    )
 
 
 def _stash(git: ShadowGit, ledger: Ledger, target: Checkpoint, at: datetime) -> Checkpoint:
@@ -169,12 +195,13 @@ def _stash(git: ShadowGit, ledger: Ledger, target: Checkpoint, at: datetime) -> 
         scope=STASH,
         commit="",
         tree=snapshot.tree,
-        ref=f"refs/runner/{STASH}/{name}",
+        ref="",
         at=at.isoformat(timespec="seconds"),
         summary=f"before going back to {target.name}",
         nested=snapshot.nested,
         left_out=snapshot.left_out,
         spec=SpecText(project).noted,
+        store=OWN,
     )
 
 

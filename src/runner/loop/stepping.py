@@ -201,6 +201,7 @@ class SteppedFlow:
             await require_startable(self._plane, self._settings.spec_id, self._settings.beginning)
             digest = await anyio.to_thread.run_sync(self._spec_text.digest)
             await sessions.ready(SESSION_RULES)
+            await anyio.to_thread.run_sync(self._make_checkpoints("").planning_started)
             turn = await sessions.run(
                 Assignment(Instruction.INITIALIZER), follower=Instruction.CODING, judge=planned
             )

@@ -37,7 +37,7 @@ def test_without_a_repository_there_is_nothing_to_protect(tmp_path: Path) -> Non
 def test_the_repository_is_a_writable_mount_before_its_protected_parts(project: Path) -> None:
     mounts = repository_mounts(project)
     assert mounts[0] == Mount(project / ".git", writable=True)
-    assert _read_only(mounts) == {project / ".git" / name for name in ("config", "hooks")}
+    assert _read_only(mounts) == {project / ".git" / name for name in ("config", "hooks", "info")}
 
 
 def test_a_work_tree_configuration_that_git_would_read_exists_to_be_protected(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROTECTED = ("config", "config.worktree", "hooks", "info", "commondir", "gitdir")
+_ENSURED = ("hooks", "info")
 _MODULE_DEPTH = 4
 _GITDIR = re.compile(r"gitdir: (.+)")
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
@@ -27,7 +28,8 @@ class Mount:
 def repository_mounts(project: Path) -> list[Mount]:
     """Return the mounts for the project's repository, in the order in which to make them.
 
-    Creates the folder for hooks where it is missing: what is not there can't be protected.
+    Creates the folders for hooks and for what is ignored where they are missing: what is not
+    there can't be protected.
     """
     dot_git = project / ".git"
     if dot_git.is_symlink():
@@ -72,7 +74,8 @@ def _own(git: Path) -> Iterator[Mount]:
 
 def _ensure(git: Path) -> None:
     try:
-        (git / "hooks").mkdir(exist_ok=True)
+        for name in _ENSURED:
+            (git / name).mkdir(exist_ok=True)
         if "worktreeconfig" in _text(git / "config").lower():
             (git / "config.worktree").touch()
     except OSError:

@@ -83,9 +83,9 @@ def secret_paths(
         own.mkdir(parents=True, exist_ok=True, mode=0o700)
     yield from _existing(own)
     kept = {cloud.folder for cloud in clouds_in_use(environ)} if signs_in else set()
-    for entry, path in private_places(str(home), environ):
+    for entry, place in private_places(str(home), environ):
         if entry not in kept:
-            yield from _existing(Path(path))
+            yield from _existing(Path(place))
     if not signs_in:
         config = environ.get("XDG_CONFIG_HOME") or home / ".config"
         yield from _existing(Path(config, "anthropic"))

@@ -10,6 +10,7 @@ from runner.autonomy.enums import GatePolicy
 from runner.deliverables.review import ReviewVerdict
 from runner.loop.assignment import Assignment
 from runner.loop.events import Notice
+from runner.loop.phase_diff import NoComparisonError
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
@@ -31,7 +32,10 @@ async def have_reviewed(step: Step, context: StepContext) -> ReviewVerdict:
     make = partial(
         context.judges.briefing.text, step.phase_id, changed_commands=step.changed_commands
     )
-    briefing = await anyio.to_thread.run_sync(make)
+    try:
+        briefing = await anyio.to_thread.run_sync(make)
+    except NoComparisonError as error:
+        raise NoVerdictError(f"{error.message} {error.hint}") from error
     turn = await context.work(
         Assignment(
             Instruction.REVIEW,
