@@ -25,6 +25,7 @@ def open_control_plane(
     new_id: Callable[[str], str] = new_ulid,
     key_directory: Path | None = None,
     lock_seconds: float = LOCK_SECONDS,
+    tree_of: Callable[[], str] | None = None,
 ) -> ControlPlane:
     """Return the control plane as `surface` may use it.
 
@@ -41,6 +42,7 @@ def open_control_plane(
         new_id: as for ControlPlane.
         key_directory: as for ControlPlane.
         lock_seconds: as for ControlPlane.
+        tree_of: as for ControlPlane.
 
     Raises:
         ConfigError: runner.toml is wrong, or a posture or feature flag does not exist.
@@ -59,6 +61,7 @@ def open_control_plane(
         new_id=new_id,
         key_directory=key_directory,
         lock_seconds=lock_seconds,
+        tree_of=tree_of,
     )
 
 

@@ -23,7 +23,7 @@ from runner.autonomy.spec.structure import Spec
 from runner.autonomy.store.facade import Loaded, SessionStore
 from runner.autonomy.store.journal import Tail
 from runner.autonomy.store.trust import Trust
-from runner.errors import StateCorruptError, StateError
+from runner.errors import RunnerError, StateCorruptError, StateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class Core:
         defaults: what `start` uses where the caller says nothing.
         policy: what the caller may do, and which features are on.
         signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
+        tree_of: returns what identifies the work tree; None where nobody looks at it.
     """
 
     store: SessionStore
@@ -69,19 +70,32 @@ class Core:
     defaults: StartOptions
     policy: Policy = PROGRAM
     signed_evidence: bool = False
+    tree_of: Callable[[], str] | None = None
 
     def key(self) -> bytes:
         """Return the local secret. Raises StateError."""
         return self.trust.key
 
-    def env(self) -> Env:
+    def env(self, *, look_at_tree: bool = False) -> Env:
+        """Return what the engine may know; the work tree is read only where it is asked for."""
         return Env(
             now=self.clock(),
             new_id=self.new_id,
             key=self.trust.key,
             keys=self.trust.keys,
             signed_evidence=self.signed_evidence,
+            tree=self._tree() if look_at_tree else None,
+            tree_seen=look_at_tree,
         )
+
+    def _tree(self) -> str | None:
+        """Return what identifies the work tree; what can't be read is like nothing before it."""
+        if self.tree_of is None:
+            return None
+        try:
+            return self.tree_of()
+        except (RunnerError, OSError, ValueError):
+            return self.new_id("unreadable")
 
     def resolve(self, params: SessionParams) -> str:
         """Return the id of the session that is meant.

@@ -110,6 +110,8 @@ class ControlPlane:
         lock_seconds: how long to wait for another holder of a lock.
         monotonic: the clock of the time budgets, in seconds.
         signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
+        tree_of: returns what identifies the work tree, so that nothing counts as verified that
+            was changed since. None leaves it to the reports.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class ControlPlane:
         lock_seconds: float = LOCK_SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
         signed_evidence: bool = False,
+        tree_of: Callable[[], str] | None = None,
     ) -> None:
         self.workspace = workspace
         self._new_id = new_id
@@ -140,6 +143,7 @@ class ControlPlane:
             lock_seconds=lock_seconds,
             monotonic=monotonic,
             signed_evidence=signed_evidence,
+            tree_of=tree_of,
         )
         trust = Trust(key_directory or user_state_directory())
         source = SpecSource(
@@ -154,6 +158,7 @@ class ControlPlane:
             defaults=defaults,
             policy=policy,
             signed_evidence=signed_evidence or policy.flags.is_on("autonomy_signed_gate_evidence"),
+            tree_of=tree_of,
         )
         private = workspace_directory(key_directory or user_state_directory(), workspace)
         self._guard = Guard(self.core, Ledger(private / "refusals.json", clock))

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from runner.agent.containment.status import Containment
@@ -34,6 +35,7 @@ from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Step
 from runner.loop.syncing import SyncFlow
 from runner.loop.takeover import TakeOver
+from runner.loop.tree_identity import tree_identity
 from runner.marker import Instruction
 from runner.security.settings import PolicySettings
 
@@ -208,6 +210,7 @@ def open_plane(project: Path, posture: str | None) -> ControlPlane:
         environ=os.environ,
         interactive=Output(sys.stdout).is_terminal(),
         posture=posture,
+        tree_of=partial(tree_identity, project),
     )
 
 
