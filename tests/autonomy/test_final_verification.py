@@ -16,7 +16,8 @@ SAME = make_spec({"p1": ["A"], "p2": ["B"]}, commands={"p1": ["make"], "p2": ["m
 
 def steps_of(caller: Caller, most: int = 40) -> list[str]:
     """Succeed with every step to the end; return what they were."""
-    step, found = caller.next(), []
+    step = caller.next()
+    found: list[str] = []
     while step is not None and len(found) < most:
         found.append(f"{step['type']} {step['phase_id']}")
         if step["type"] in ("pause", "complete_spec"):

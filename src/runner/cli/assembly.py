@@ -26,7 +26,7 @@ from runner.cli.signals import stop_on_signal
 from runner.cli.starting_signals import heed_signals
 from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
-from runner.config.instructions import has_instruction, instruction_text
+from runner.config.instructions import NAMES, has_instruction, instruction_text
 from runner.config.run_options import RunOptions
 from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
@@ -130,7 +130,7 @@ def _check_before_spending(job: Job) -> None:
     )
     if job.command == "run":
         require_runnable_verification(job.project_dir, policy)
-    for instruction in Instruction:
+    for instruction in NAMES:
         if has_instruction(instruction):
             instruction_text(job.project_dir, instruction)
     file = StatusRepository(status_path(job.project_dir)).load()
@@ -254,6 +254,8 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
         facts.append(("Gates", "off; phases are not reviewed"))
     elif options.gate_policy is not None:
         facts.append(("Gate policy", options.gate_policy))
+    if not options.plan_review:
+        facts.append(("Plan review", "off; plans are not compared with SPEC.md"))
     if options.thinking_tokens is not None:
         facts.append(("Thinking", f"{options.thinking_tokens} tokens"))
     if options.max_cost_usd is not None:

@@ -19,7 +19,7 @@ from runner.cli.presenter.output import Output
 from runner.config.agent_file import load_agent_file
 from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.feature_flags import resolve_flags
-from runner.config.instructions import instruction_text
+from runner.config.instructions import NAMES, instruction_text
 from runner.config.project import require_spec
 from runner.config.resolve import Chosen
 from runner.deliverables.repository import StatusRepository
@@ -27,7 +27,6 @@ from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import spec_budget
-from runner.marker import Instruction
 from runner.security.policy import judge_command
 from runner.wording import format_cost, plural
 
@@ -108,7 +107,7 @@ def _spec(name: str, chosen: Chosen) -> Iterator[Finding]:
 
 def _configuration(name: str, chosen: Chosen) -> Iterator[Finding]:
     load_agent_file(chosen.project_dir)
-    for instruction in Instruction:
+    for instruction in NAMES:
         instruction_text(chosen.project_dir, instruction)
     yield Finding(name, "ok", "runner.toml, agent.json and instructions can be read")
 

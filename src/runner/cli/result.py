@@ -16,6 +16,13 @@ class Counts(TypedDict):
     pending: int
 
 
+class BlockedWork(TypedDict):
+    """A blocked deliverable; `reason` is null where nobody gave one."""
+
+    id: str
+    reason: str | None
+
+
 class ResultObject(TypedDict):
     """What `--output-format json` prints, and the last line of `stream-json`."""
 
@@ -40,6 +47,8 @@ class ResultObject(TypedDict):
     message: str
     hint: str | None
     blocked_ids: list[str]
+    blocked: list[BlockedWork]
+    waiting_ids: list[str]
     quota_resets_at: int | None
     divergences: list[str]
 
@@ -65,7 +74,9 @@ def result_object(ended: RunEnded) -> ResultObject:
         type="result",
         command=result.command,
         exit_reason=result.exit_reason,
-        exit_code=exit_code(result.exit_reason, result.signal_number)
+        exit_code=exit_code(
+            result.exit_reason, result.signal_number, needs_person=result.needs_person
+        )
         or (FAILURE if divergences else SUCCESS),
         spec_id=result.spec_id,
         session_id=details.get("session_id"),
@@ -89,6 +100,10 @@ def result_object(ended: RunEnded) -> ResultObject:
         message=result.message,
         hint=result.hint,
         blocked_ids=list(result.blocked_ids),
+        blocked=[
+            BlockedWork(id=i, reason=result.blocked_reasons.get(i)) for i in result.blocked_ids
+        ],
+        waiting_ids=list(result.waiting_ids),
         quota_resets_at=result.quota_resets_at,
         divergences=divergences,
     )

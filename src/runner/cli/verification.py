@@ -6,6 +6,15 @@ from runner.agent.verifying import verification_problem
 from runner.config.runner_file import load_runner_file
 from runner.errors import ConfigError
 from runner.security.settings import PolicySettings
+from runner.security.vacuous import vacuous
+
+
+def command_problem(command: str, project: Path, policy: PolicySettings) -> str | None:
+    """Return why a planned verification command can't be taken, None when it can.
+
+    It would not be run, or it could not fail and so would prove nothing.
+    """
+    return verification_problem(command, project, policy) or vacuous(command)
 
 
 def require_runnable_verification(project: Path, policy: PolicySettings) -> None:

@@ -105,6 +105,11 @@ TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
         "properties": {
             "deliverableId": _ID,
             "status": {"type": "string", "enum": list(STATUS_VALUES)},
+            "reason": {
+                "type": "string",
+                "description": "Required for blocked: what outside the project prevents it, how you "
+                "found that out, and what a person has to provide. A reviewer examines it.",
+            },
         },
         "required": ["deliverableId", "status"],
         "additionalProperties": False,
@@ -152,15 +157,18 @@ TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
 
 TOOL_DESCRIPTIONS: dict[str, str] = {
     "create": "Record the deliverables planned from the spec. Each starts as pending. Give all of "
-    "them in one call if you can; when one is refused, none of the call is created.",
+    "them in one call if you can; when one is refused, none of the call is created. While you "
+    "correct a plan after its review, an id that exists replaces that deliverable as a whole.",
     "set_status": "Record where a deliverable stands. passed: you have checked every acceptance "
     "criterion by running it. blocked: something outside the project prevents it (a missing key, "
-    "service or device), never because it is hard; possible only while it has not passed. "
+    "service or device), never because it is hard; it needs a reason, which an independent reviewer "
+    "examines, and is possible only while it has not passed. "
     "pending: it does not, or no longer, meet its criteria.",
     "list": "Show deliverables with their acceptance criteria, in the order to work on them. "
     "Deprecated ones are left out. Filter by status, and in a sync by verified.",
     "deprecate": "Mark a deliverable whose feature was removed from the spec. Its record stays, "
-    "and it is no longer counted or worked on. This can't be taken back.",
+    "and it is no longer counted or worked on. This can't be taken back. While you correct a plan "
+    "after its review, it takes the deliverable out of the plan.",
     "verify": "Mark a deliverable as checked in this sync, after its status was set to what you "
     "found. A sync is complete when every active deliverable is marked.",
     "submit_review": "Give your verdict on the phase; the last one counts. pass: every criterion was "

@@ -9,7 +9,14 @@ from runner.deliverables.model import StatusFile
 from runner.loop.events import ExitReason
 from runner.loop.phases import phase_rows
 from runner.loop.plane import PlaneRefusedError
-from runner.loop.termination import PLAN_RULES, Ending, Limits, Situation, evaluate
+from runner.loop.termination import (
+    PLAN_RULES,
+    Ending,
+    Limits,
+    Situation,
+    evaluate,
+    passed_ending,
+)
 
 CHANGED_SPEC = Ending(
     ExitReason.BLOCKED_RUNTIME,
@@ -23,6 +30,13 @@ SYNC = {
     "command": "runner sync",
 }
 """What is recommended after `CHANGED_SPEC`, as CONTRACT §6 has it."""
+
+WITHOUT_PLAN_REVIEW = {
+    "action": "accept_plan",
+    "description": "Go on with the plan as it is.",
+    "command": "runner run --no-plan-review",
+}
+"""What is recommended where a plan was not accepted."""
 
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
 _GOES_ON = "`runner run` goes on from here."
@@ -43,7 +57,7 @@ def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bo
     """
     status = answer["status"]
     if status == SessionStatus.COMPLETED:
-        return Ending(ExitReason.ALL_PASSED, "All achievable deliverables passed")
+        return passed_ending(file)
     if status == SessionStatus.FAILED:
         return _failed(answer)
     if status == SessionStatus.ENDED:
@@ -84,7 +98,7 @@ def structure_changed(drift: Mapping[str, Any] | None) -> Ending:
 
 def signal_of(ending: Ending) -> str:
     """Return the signal of a run that ended without a session to ask."""
-    done = ending.reason.value == "all_passed"
+    done = ending.reason in (ExitReason.ALL_PASSED, ExitReason.PARTLY_PASSED)
     return LoopSignal.SPEC_COMPLETE if done else LoopSignal.PAUSED_NEEDS_ATTENTION
 
 

@@ -154,8 +154,11 @@ def _run_started(event: RunStarted) -> list[Line]:
     return [title, BLANK, line(inert(event.message, _MESSAGE_LIMIT)), *facts]
 
 
+_OF_SCOPE = {"plan": "review of the plan", "spec": "review of the whole specification"}
+
+
 def _session_started(event: SessionStarted) -> list[Line]:
-    about = [event.instruction.value]
+    about = [_OF_SCOPE.get(event.scope or "", event.instruction.value)]
     if event.task_id:
         about.append(inert(event.task_id, _ID_LIMIT))
     if event.task_title:
@@ -298,7 +301,8 @@ def _termination(result: RunResult) -> Line:
     message = inert(result.message, _MESSAGE_LIMIT)
     if code == FAILURE:
         return line(f"Error: {message}", Tone.BAD, Level.ERROR)
-    return line(message, Tone.GOOD if code == SUCCESS else Tone.CAUTION, Level.FINAL)
+    in_order = code == SUCCESS and result.exit_reason is not ExitReason.PARTLY_PASSED
+    return line(message, Tone.GOOD if in_order else Tone.CAUTION, Level.FINAL)
 
 
 def _blocked(result: RunResult) -> str:
