@@ -22,7 +22,7 @@ RefusalSink = Callable[[str, dict[str, Any], RunnerError], None]
 """(tool name, its arguments, why it was refused)."""
 
 TOOLS_BY_INSTRUCTION: Mapping[Instruction, tuple[str, ...]] = {
-    Instruction.INITIALIZER: ("create", "deprecate", "list"),
+    Instruction.INITIALIZER: ("create",),
     Instruction.CODING: ("set_status", "list"),
     Instruction.SYNC: ("create", "deprecate", "list"),
     Instruction.VERIFY: ("set_status", "verify", "list"),

@@ -31,6 +31,7 @@ class Plan:
 
     drafts: tuple[Draft, ...]
     phases: tuple[PhaseDraft, ...]
+    remove: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,15 @@ class ArgumentReader:
         self._tool = tool
 
     def plan(self, args: Any) -> Plan:
-        fields = self.fields(args, "the input", required=("deliverables",), optional=("phases",))
+        fields = self.fields(
+            args, "the input", required=("deliverables",), optional=("phases", "remove")
+        )
         items = self.array(fields["deliverables"], "deliverables")
         phases = self.array(fields.get("phases", []), "phases")
         return Plan(
             tuple(self._draft(v, f"deliverables[{i}]") for i, v in enumerate(items)),
             tuple(self._phase(v, f"phases[{i}]") for i, v in enumerate(phases)),
+            _given(fields, "remove", self._strings) or (),
         )
 
     def deliverable_id(self, args: Any) -> str:

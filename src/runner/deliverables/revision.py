@@ -10,49 +10,32 @@ from runner.errors import DeliverableError
 
 
 def revise(
-    file: StatusFile, drafts: Sequence[Draft], phases: Sequence[PhaseDraft] = ()
+    file: StatusFile,
+    drafts: Sequence[Draft],
+    phases: Sequence[PhaseDraft] = (),
+    remove: Sequence[str] = (),
 ) -> StatusFile:
-    """Return `file` with `drafts` and `phases` in it; those with a known id replace the old ones.
+    """Return `file` with `drafts` and `phases` in it, and without what is to be removed.
 
-    What is replaced keeps its place, what is new follows. Phases that nothing belongs to any more
-    are dropped. Where all phases are given, they get the given order.
+    Those with a known id replace the old ones. What is replaced keeps its place, what is new
+    follows. Phases that nothing belongs to any more are dropped. Where all phases are given, they
+    get the given order.
 
     Raises:
-        DeliverableError: work has begun, or the plan would break a rule of `create`.
+        DeliverableError: work has begun, an id to be removed is unknown, or the plan would break a
+            rule of `create`.
     """
     _require_not_begun(file)
-    if not drafts and not phases:
+    if not (drafts or phases or remove):
         raise DeliverableError("There is nothing to change.", hint="Give at least one deliverable.")
-    merged: dict[str, Draft] = {d.id: _draft_of(d) for d in file.deliverables}
-    merged |= {draft.id: draft for draft in drafts}
     if len({draft.id for draft in drafts}) < len(drafts):
         raise DeliverableError(
             "An id is given twice. Nothing was created.", hint="Give each deliverable once."
         )
+    gone = {require(file, deliverable_id).id for deliverable_id in remove}
+    merged: dict[str, Draft] = {d.id: _draft_of(d) for d in file.deliverables if d.id not in gone}
+    merged |= {draft.id: draft for draft in drafts}
     return _remade(file, merged, phases)
-
-
-def withdraw(file: StatusFile, deliverable_id: str) -> StatusFile:
-    """Return `file` without one deliverable.
-
-    Raises:
-        DeliverableError: work has begun, it is unknown, the last one, or another depends on it.
-    """
-    _require_not_begun(file)
-    require(file, deliverable_id)
-    waiting = [d.id for d in file.deliverables if deliverable_id in d.depends_on]
-    if waiting:
-        raise DeliverableError(
-            f"{', '.join(waiting)} depends on {deliverable_id}. Nothing was changed.",
-            hint="Create those anew with another dependsOn first.",
-        )
-    left = {d.id: _draft_of(d) for d in file.deliverables if d.id != deliverable_id}
-    if not left:
-        raise DeliverableError(
-            f"{deliverable_id} is the only deliverable, and a plan needs one. Nothing was changed.",
-            hint="Create what takes its place first.",
-        )
-    return _remade(file, left, ())
 
 
 def _remade(

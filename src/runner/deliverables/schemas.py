@@ -89,12 +89,18 @@ TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
     "create": {
         "type": "object",
         "properties": {
-            "deliverables": {"type": "array", "items": _DRAFT, "minItems": 1},
+            "deliverables": {"type": "array", "items": _DRAFT},
             "phases": {
                 "type": "array",
                 "items": _PHASE,
                 "description": "The phases in working order, with their titles; leave it out "
                 "when the specification has no stages.",
+            },
+            "remove": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Ids of deliverables to take out of the plan; only while you correct "
+                "it after its review.",
             },
         },
         "required": ["deliverables"],
@@ -167,8 +173,7 @@ TOOL_DESCRIPTIONS: dict[str, str] = {
     "list": "Show deliverables with their acceptance criteria, in the order to work on them. "
     "Deprecated ones are left out. Filter by status, and in a sync by verified.",
     "deprecate": "Mark a deliverable whose feature was removed from the spec. Its record stays, "
-    "and it is no longer counted or worked on. This can't be taken back. While you correct a plan "
-    "after its review, it takes the deliverable out of the plan.",
+    "and it is no longer counted or worked on. This can't be taken back.",
     "verify": "Mark a deliverable as checked in this sync, after its status was set to what you "
     "found. A sync is complete when every active deliverable is marked.",
     "submit_review": "Give your verdict on the phase; the last one counts. pass: every criterion was "

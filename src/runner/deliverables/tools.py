@@ -13,7 +13,7 @@ from runner.deliverables.arguments import ArgumentReader, ListQuery, Plan
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review_arguments import ReviewReader
-from runner.deliverables.revision import revise, withdraw
+from runner.deliverables.revision import revise
 from runner.deliverables.verification import VerificationTracker
 from runner.errors import DeliverableError
 from runner.wording import plural
@@ -85,8 +85,7 @@ class DeliverableTools:
         """
         plan = ArgumentReader("create").plan(args)
         self._check_commands(plan)
-        change = revise if self._revises() else transitions.create
-        file = self._repository.update(lambda current: change(current, plan.drafts, plan.phases))
+        file = self._repository.update(lambda current: self._planned(current, plan))
         ids = tuple(draft.id for draft in plan.drafts)
         self._on_create(ids)
         return f"Created {len(ids)}: {', '.join(ids)}. {_summary(file)}"
@@ -125,11 +124,8 @@ class DeliverableTools:
         return "\n\n".join(parts)
 
     def deprecate(self, args: Any) -> str:
-        """Mark a deliverable as removed from the spec; take it out of a plan that is corrected."""
+        """Mark a deliverable as removed from the spec."""
         deliverable_id = ArgumentReader("deprecate").deliverable_id(args)
-        if self._revises():
-            file = self._repository.update(lambda current: withdraw(current, deliverable_id))
-            return f"{deliverable_id} is no part of the plan any more. {_summary(file)}"
         today = self._repository.today()
         file = self._repository.update(
             lambda current: transitions.deprecate(current, deliverable_id, today)
@@ -164,6 +160,17 @@ class DeliverableTools:
             f"Your review is recorded: {self.review.verdict}, "
             f"{plural(len(self.review.findings), 'finding')}. Submit again only to correct it; otherwise end the session."
         )
+
+    def _planned(self, current: StatusFile, plan: Plan) -> StatusFile:
+        if self._revises():
+            return revise(current, plan.drafts, plan.phases, plan.remove)
+        if plan.remove:
+            raise DeliverableError(
+                "Deliverables can be removed only from a plan that is corrected after its review. "
+                "Nothing was created.",
+                hint="Leave `remove` out.",
+            )
+        return transitions.create(current, plan.drafts, plan.phases)
 
     def _check_commands(self, plan: Plan) -> None:
         """Refuse commands now that would be refused at every verification."""

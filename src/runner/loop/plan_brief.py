@@ -21,10 +21,9 @@ _REVISE = """\
 The plan exists. An independent reviewer compared it with `SPEC.md` and did not accept it. Your part is to
 correct the plan, not to begin it anew:
 
-- Call `list` with a high limit and read the plan as it is.
-- Call `create` for every deliverable that is missing or wrong. An id that exists replaces that deliverable as
-  a whole, a new id adds one. A phase is corrected in the same way in `phases`.
-- Call `deprecate` for a deliverable that should not be in the plan.
+- Call `create` with every deliverable that is missing or wrong. An id that exists replaces that deliverable as
+  a whole, a new id adds one; what you do not give stays as it is. A phase is corrected in the same way in
+  `phases`, and `remove` takes deliverables out that should not be in the plan.
 - Deal with every finding. If you are sure that one is mistaken, leave the plan as it is there and write
   why into `.runner-note.md`.
 
@@ -79,10 +78,11 @@ def plan_briefing(
     return "\n\n".join(parts)
 
 
-def revision_briefing(summary: str, findings: Sequence[Mapping[str, str]]) -> str:
+def revision_briefing(file: StatusFile, summary: str, findings: Sequence[Mapping[str, str]]) -> str:
     """Return what a planner is told whose plan was not accepted."""
     found = listed_findings(findings) or summary
-    return "\n\n".join((_REVISE, "What the reviewer found:", fenced(found, "findings")))
+    parts = (_REVISE, "The plan:", plan_text(file))
+    return "\n\n".join((*parts, "What the reviewer found:", fenced(found, "findings")))
 
 
 def _phase(file: StatusFile, phase_id: str) -> Iterator[str]:

@@ -106,7 +106,7 @@ class PlanReview:
             if stand.stage is PlanStage.REFUSED:
                 return self._needs_person(stand)
             if stand.stage is PlanStage.REVISE:
-                await self._revise(sessions, stand)
+                await self._revise(sessions, file, stand)
                 continue
             review = await self._review(sessions, file, stand)
             if review is None:
@@ -156,7 +156,7 @@ class PlanReview:
         )
         self._sink(_told(review, accepted=accepted, policy=policy))
 
-    async def _revise(self, sessions: Sessions, stand: PlanRecord) -> None:
+    async def _revise(self, sessions: Sessions, plan: StatusFile, stand: PlanRecord) -> None:
         """Have the planner deal with the findings; the next review says whether it did."""
         await sessions.ready(SESSION_RULES)
         self._claims.revising = True
@@ -164,7 +164,7 @@ class PlanReview:
             turn = await sessions.run(
                 Assignment(
                     Instruction.INITIALIZER,
-                    briefing=revision_briefing(stand.summary, stand.findings),
+                    briefing=revision_briefing(plan, stand.summary, stand.findings),
                 ),
                 judge=planned,
             )
