@@ -24,11 +24,12 @@ from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
 from runner.cli.redact import Redactor
 from runner.cli.signals import stop_on_signal
 from runner.cli.starting_signals import heed_signals
-from runner.cli.verification import require_runnable_verification
+from runner.cli.verification import idle_commands, require_runnable_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import NAMES, has_instruction, instruction_text
 from runner.config.run_options import RunOptions
 from runner.config.runner_file import load_runner_file
+from runner.deliverables.model import StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.loop.events import Notice, RunResult, RunStarted
@@ -114,6 +115,9 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
         sink(RunStarted(__version__, job.message, facts))
         for caution in containment.cautions:
             warn(caution)
+        if job.command == "run":
+            for said in idle_commands(job.project_dir, _plan_of(job)):
+                sink(Notice("warning", said))
         budgeted = job.options.budget_usd is not None
         summary = Summary(job.project_dir, sink)
         clean = Redactor({**os.environ, **job.agent_environment}).value
@@ -121,6 +125,10 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
         spending = Spending(SpendBook(job.project_dir), history, budgeted=budgeted)
         parts_of = parts_of or _PARTS[job.command]
         return anyio.run(_run, job, spending, agent, containment, parts_of)
+
+
+def _plan_of(job: Job) -> StatusFile | None:
+    return StatusRepository(status_path(job.project_dir)).load()
 
 
 def _check_before_spending(job: Job) -> None:
@@ -133,7 +141,7 @@ def _check_before_spending(job: Job) -> None:
     for instruction in NAMES:
         if has_instruction(instruction):
             instruction_text(job.project_dir, instruction)
-    file = StatusRepository(status_path(job.project_dir)).load()
+    file = _plan_of(job)
     SpendBook(job.project_dir).load()
     # A run with nothing to work on may need no agent; a scripted model brings a key of its own.
     is_idle = job.command == "run" and file is not None and file.next_runnable is None
