@@ -68,7 +68,7 @@ def test_a_receipt_that_was_changed_is_told(tmp_path: Path) -> None:
 
 def test_what_a_verification_gave_and_can_not_be_read_is_told(tmp_path: Path) -> None:
     bench = Bench(tmp_path, commands={"p1": ["pytest -q"]}).finished()
-    (receipt,) = bench.report().phases[0].verifications
+    receipt = bench.report().phases[0].verifications[0]
     damaged = receipts_folder(bench.project) / receipt.step_id / "1" / "receipt.json"
     damaged.parent.mkdir(parents=True)
     damaged.write_text('{"issued_at"')
