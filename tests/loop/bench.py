@@ -199,6 +199,7 @@ class Bench:
                     common_verification=common_verification,
                     rolled_back=lambda: was_rolled_back(self.folder),
                     unattended=unattended,
+                    tree_of=partial(tree_identity, self.folder),
                 ),
                 plane=Plane(self.mortal, self.events),
                 claims=self.plan.deliverables,

@@ -79,7 +79,7 @@ async def test_an_unfounded_block_goes_back_to_a_coding_session(tmp_path: Path) 
         "coding D-001",
         "review",
     ]
-    told = [p for p in bench.factory.prompts if "A review found that unfounded" in p]
+    told = [p for p in bench.factory.prompts if "not really blocked" in p]
     assert len(told) == 1
     assert "It lies" in told[0]
 
@@ -129,3 +129,13 @@ async def test_everything_blocked_needs_a_person_and_no_review(tmp_path: Path) -
     assert result.exit_reason is ExitReason.ALL_BLOCKED
     assert "no database" in result.message
     assert Instruction.REVIEW not in {m.instruction for m in bench.factory.markers}
+
+
+async def test_a_fresh_clone_verifies_only_what_could_be_built(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.plan.put(
+        deliverable(1, Status.BLOCKED, verification=("check one",)),
+        deliverable(2, Status.PASSED, verification=("check two",)),
+    )
+    assert (await bench.execute()).exit_reason is ExitReason.PARTLY_PASSED
+    assert bench.judges.commands == ["check two"]

@@ -114,6 +114,36 @@ async def test_a_run_killed_before_the_end_verifies_everything_then(tmp_path: Pa
     assert "remediate" in again.instructions()
 
 
+async def finished(folder: Path) -> None:
+    bench = Bench(folder)
+    bench.plan.put(deliverable(1, verification=("check one",)))
+    assert (await bench.execute()).exit_reason is ExitReason.ALL_PASSED
+
+
+async def test_a_finished_run_on_the_same_files_costs_nothing(tmp_path: Path) -> None:
+    await finished(tmp_path)
+    again = Bench(tmp_path)
+    assert (await again.execute()).exit_reason is ExitReason.ALL_PASSED
+    assert (again.judges.commands, again.instructions()) == ([], [])
+
+
+async def test_files_that_were_edited_since_a_finished_run_are_verified(tmp_path: Path) -> None:
+    await finished(tmp_path)
+    again = Bench(tmp_path)
+    (again.folder / "by-hand.txt").touch()
+    assert (await again.execute()).exit_reason is ExitReason.ALL_PASSED
+    assert (again.judges.commands, again.instructions()) == (["check one"], [])
+
+
+async def test_edits_that_break_finished_work_have_it_mended_and_reviewed(tmp_path: Path) -> None:
+    await finished(tmp_path)
+    again = Bench(tmp_path)
+    (again.folder / "by-hand.txt").touch()
+    again.judges.failing["check one"] = 2
+    assert (await again.execute()).exit_reason is ExitReason.ALL_PASSED
+    assert again.instructions() == ["remediate", "review"]
+
+
 async def test_what_the_runner_and_tools_write_makes_no_other_tree(tmp_path: Path) -> None:
     before = tree_identity(tmp_path)
     (tmp_path / ".runner").mkdir()

@@ -186,6 +186,16 @@ async def test_a_plan_that_a_sync_changed_under_way_is_reviewed(tmp_path: Path) 
     assert bench.instructions()[0] == "review plan"
 
 
+async def test_a_plan_that_a_sync_made_is_reviewed_also_where_something_has_passed(
+    tmp_path: Path,
+) -> None:
+    bench = Planned(tmp_path)
+    bench.plan.put(deliverable(1, Status.PASSED), deliverable(2))
+    PlanBook(bench.folder).synced(None, bench.plan.file)
+    await bench.execute()
+    assert bench.instructions()[0] == "review plan"
+
+
 async def test_what_a_sync_broke_in_a_plan_under_way_is_for_a_person(tmp_path: Path) -> None:
     bench = Planned(tmp_path)
     bench.plan.put(deliverable(1, Status.PASSED), deliverable(2))

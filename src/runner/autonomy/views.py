@@ -54,6 +54,7 @@ def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[
         "pending_manual_gate_ack": _dump(state.pending_manual_gate_ack),
         "last_heartbeat_at": _iso(state.context.last_heartbeat_at),
         "changed_commands": [] if spec is None else changed_commands(state, spec),
+        "proven_tree": state.proven.tree if state.proven else None,
         "lost_sessions": [lost.model_dump(mode="json") for lost in state.lost_sessions],
         "context_usage_pct": state.context.context_usage_pct,
         "lifecycle": state.lifecycle.model_dump(mode="json"),

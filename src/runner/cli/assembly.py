@@ -24,7 +24,7 @@ from runner.cli.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
 from runner.cli.redact import Redactor
 from runner.cli.signals import stop_on_signal
 from runner.cli.starting_signals import heed_signals
-from runner.cli.verification import idle_commands, require_runnable_verification
+from runner.cli.verification import require_runnable_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import NAMES, has_instruction, instruction_text
 from runner.config.run_options import RunOptions
@@ -35,6 +35,7 @@ from runner.deliverables.workspace import status_path
 from runner.loop.events import Notice, RunResult, RunStarted
 from runner.loop.history import HistoryKeeper
 from runner.loop.phases import Summary
+from runner.loop.planning import idle_commands
 from runner.loop.ports import RunSink
 from runner.loop.run import Run
 from runner.loop.run_lock import run_lock
@@ -116,7 +117,8 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
         for caution in containment.cautions:
             warn(caution)
         if job.command == "run":
-            for said in idle_commands(job.project_dir, _plan_of(job)):
+            common = load_runner_file(job.project_dir).verification.commands
+            for said in idle_commands(_plan_of(job), common):
                 sink(Notice("warning", said))
         budgeted = job.options.budget_usd is not None
         summary = Summary(job.project_dir, sink)

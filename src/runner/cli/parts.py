@@ -146,6 +146,7 @@ def parts_of_run(
             common_verification=common,
             rolled_back=lambda: was_rolled_back(project),
             defaults=start_defaults(standing),
+            tree_of=partial(tree_identity, project),
             unattended=standing is not None and standing.posture is Posture.UNATTENDED,
         ),
         plane=Plane(plane, sink, own=plane.program),

@@ -16,7 +16,6 @@ from runner.autonomy.assembly import open_control_plane
 from runner.cli.notify import targets_of
 from runner.cli.notify_trial import try_out, unready
 from runner.cli.presenter.output import Output
-from runner.cli.verification import idle_commands
 from runner.config.agent_file import load_agent_file
 from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.feature_flags import resolve_flags
@@ -26,6 +25,7 @@ from runner.config.resolve import Chosen
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
+from runner.loop.planning import idle_commands
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import spec_budget
 from runner.security.policy import judge_command
@@ -146,7 +146,7 @@ def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
     file = StatusRepository(status_path(chosen.project_dir)).load()
     found = "no deliverables yet" if file is None else plural(file.counts.total, "deliverable")
     yield Finding(name, "ok", found)
-    for said in idle_commands(chosen.project_dir, file):
+    for said in idle_commands(file, chosen.file.verification.commands):
         yield Finding(name, "warn", said)
     if not os.access(chosen.project_dir, os.W_OK):
         hint = "Check the owner and permissions of the project."

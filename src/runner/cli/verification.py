@@ -1,16 +1,12 @@
 """The project's own verification commands, looked at before a run begins."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from runner.agent.verifying import verification_problem
 from runner.config.runner_file import load_runner_file
-from runner.deliverables.model import StatusFile
 from runner.errors import ConfigError
 from runner.security.settings import PolicySettings
 from runner.security.vacuous import vacuous
-
-_SHOWN = 200
 
 
 def command_problem(command: str, project: Path, policy: PolicySettings) -> str | None:
@@ -19,28 +15,6 @@ def command_problem(command: str, project: Path, policy: PolicySettings) -> str 
     It would not be run, or it could not fail and so would prove nothing.
     """
     return verification_problem(command, project, policy) or vacuous(command)
-
-
-def idle_commands(project: Path, file: StatusFile | None) -> Iterator[str]:
-    """Yield a sentence for each verification command of the project that can't fail.
-
-    Args:
-        project: its folder, with its runner.toml.
-        file: its plan, None where there is none.
-
-    Raises:
-        ConfigError: runner.toml is wrong.
-    """
-    common = load_runner_file(project).verification.commands
-    owners = [("[verification] in .runner/runner.toml", common)]
-    if file is not None:
-        owners += [(phase.id, phase.verification) for phase in file.phases]
-        owners += [(deliverable.id, deliverable.verification) for deliverable in file.active]
-    for owner, commands in owners:
-        for command in commands:
-            why = vacuous(command)
-            if why is not None:
-                yield f"The verification command `{command[:_SHOWN]}` of {owner}: {why}"
 
 
 def require_runnable_verification(project: Path, policy: PolicySettings) -> None:

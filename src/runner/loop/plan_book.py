@@ -40,7 +40,7 @@ class PlanRecord:
         stage: what is to be done.
         plan: the digest of the plan that it is about; "" for whichever a planning session makes.
         planned: a planning session of ours made the plan, so one may correct it.
-        changed: a sync changed it, so it is due although work has begun.
+        changed: a sync made or changed it, so it is due also where something has passed.
         begun: whether work had begun when it was recorded.
         rounds: reviews so far.
         findings: of the last review, as `submit_review` spells them.
@@ -90,7 +90,7 @@ class PlanBook:
         """Note that a sync has changed the plan, if it has."""
         digest = plan_digest(after)
         if before is None or not before.deliverables:
-            self.write(PlanRecord(plan=digest, planned=True))
+            self.write(PlanRecord(plan=digest, planned=True, changed=True))
         elif plan_digest(before) != digest:
             self.write(PlanRecord(plan=digest, changed=True))
 

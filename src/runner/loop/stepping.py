@@ -47,7 +47,7 @@ from runner.loop.steps.implement import announce
 from runner.loop.steps.step import Outcome, Step
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError, interrupted
 from runner.loop.unheeded import unheeded
-from runner.loop.unjudged import still_holds, was_judged
+from runner.loop.unjudged import CHANGED, still_holds, was_judged
 from runner.marker import Instruction
 
 _OWN_RESTS = frozenset(
@@ -70,6 +70,7 @@ class StepSettings:
         one_phase: whether to end where a phase does.
         common_verification: commands that close every phase.
         rolled_back: returns whether the tree was rolled back since the last session.
+        tree_of: returns what identifies the work tree; None where nobody looks at it.
         unattended: whether work that is left blocked needs a person in the end.
     """
 
@@ -80,6 +81,7 @@ class StepSettings:
     rolled_back: Callable[[], bool] = lambda: False
     defaults: Mapping[str, Any] = field(default_factory=dict)
     unattended: bool = False
+    tree_of: Callable[[], str] | None = None
 
     @property
     def beginning(self) -> dict[str, Any]:
@@ -218,7 +220,16 @@ class SteppedFlow:
             return file is None or await still_holds(file, verifier, common, self._sink)
         view = await self._plane.ask("session", "status", session_id=last["session_id"])
         rolled_back = await anyio.to_thread.run_sync(self._settings.rolled_back)
-        return was_judged(view, file, rolled_back=rolled_back)
+        if not was_judged(view, file, rolled_back=rolled_back):
+            return False
+        proven = view.get("proven_tree")
+        if file is None or proven is None or self._settings.tree_of is None:
+            return True
+        now = await anyio.to_thread.run_sync(self._settings.tree_of)
+        common, verifier = self._settings.common_verification, self._judges("").verifier
+        return proven == f"tree:{now}" or await still_holds(
+            file, verifier, common, self._sink, known=CHANGED
+        )
 
     async def _plan(self, sessions: Sessions) -> None:
         """Have the spec planned, where no deliverable is there."""

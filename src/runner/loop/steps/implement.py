@@ -52,9 +52,9 @@ def _refuted(step: Step) -> str | None:
         return None
     return "\n\n".join(
         (
-            f"An agent had set {step.task_id} to blocked. A review found that unfounded:",
+            f"An independent review found that {step.task_id} is not done, or not really blocked:",
             listed_findings(step.findings),
-            "Build it. If it is blocked after all, show in the reason what you tried.",
+            "Build it. If you find it blocked after all, show in the reason what you tried.",
         )
     )
 
