@@ -130,6 +130,8 @@ STEPS = [
     ("run_fidelity_gate", "three", "success"),
     ("address_fidelity_feedback", "three", "success"),
     ("run_fidelity_gate", "three", "success"),
+    ("execute_verification", "one", "success"),
+    ("execute_verification", "two", "success"),
 ]
 """What the journal of an undisturbed run says of each step."""
 

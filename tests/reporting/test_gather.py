@@ -68,7 +68,7 @@ def test_a_receipt_that_was_changed_is_told(tmp_path: Path) -> None:
 
 def test_what_a_verification_gave_and_can_not_be_read_is_told(tmp_path: Path) -> None:
     bench = Bench(tmp_path, commands={"p1": ["pytest -q"]}).finished()
-    receipt = bench.report().phases[0].verifications[0]
+    (receipt,) = bench.report().phases[0].verifications
     damaged = receipts_folder(bench.project) / receipt.step_id / "1" / "receipt.json"
     damaged.parent.mkdir(parents=True)
     damaged.write_text('{"issued_at"')
@@ -349,7 +349,7 @@ def test_a_session_that_was_lost_before_is_a_problem(bench: Bench) -> None:
 
 def test_changed_verification_commands_are_a_problem(bench: Bench) -> None:
     bench.client.start()
-    write_status(bench.project, {"p1": ["A-001"], "p2": ["B-001"]}, commands={"p1": ["true"]})
+    write_status(bench.project, {"p1": ["A-001"], "p2": ["B-001"]}, commands={"p1": ["make"]})
     # Gaining commands is a change of structure as well; this is about what is told.
     [problem] = bench.report().problems
     assert "verification commands of p1 were changed" in problem
