@@ -106,6 +106,16 @@ sed -n 1p x
 ruby -e 'puts "ok"'
 perl -e 'exit 0'
 php -r 'echo "ok";'
+coproc pytest
+python3 -c "print(1 + 1)"
+python3 -c "x = 2 * 3"
+pytest && exit 0 || exit 0
+export X=$(pytest)
+cat <(pytest)
+cargo test || cargo --version
+/usr/bin/env true
+\true
+until pytest; do sleep 1; done
 """.strip().splitlines()
 
 TELLING = [
@@ -186,6 +196,7 @@ true && pytest
 echo start; pytest
 false
 """.strip().splitlines(),
+    "python3 - <<'E'\ntry:\n    import add\nexcept ValueError:\n    pass\nE",
     "python3 - <<'E'\nimport add\nassert add.add(1,2)==3\nE",
 ]
 
@@ -198,6 +209,12 @@ def test_what_cannot_fail_is_known_with_a_reason(command: str) -> None:
 @pytest.mark.parametrize("command", TELLING)
 def test_what_can_fail_is_taken(command: str) -> None:
     assert vacuous(command) is None
+
+
+def test_code_that_catches_every_failure_cannot_fail() -> None:
+    code = "try:\n    import add\n    assert add.add(1, 2) == 3\nexcept Exception:\n    print('no')"
+    assert vacuous(f'python3 -c "{code}"') is not None
+    assert vacuous(f"python3 - <<'E'\n{code}\nE") is not None
 
 
 @pytest.mark.parametrize("command", ["if", "echo 'open", "((", "$(", ""])

@@ -41,6 +41,7 @@ def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[
         "active_phase_progress": _phase_progress(state, spec),
         "last_step_id": step.step_id if step else None,
         "last_step_type": step.type if step else None,
+        "last_step_scope": step.scope if step else None,
         "current_task_id": step.task_id if step else None,
         "last_task_id": state.last_task_id,
         "last_report": _reported(state),

@@ -16,6 +16,7 @@ from runner.security.shell.nodes import (
     Chain,
     Command,
     Condition,
+    Coproc,
     For,
     ForArithmetic,
     Function,
@@ -174,6 +175,8 @@ class _Walk:
             case Function():
                 self._functions[command.name] = command.body
                 return _End(why="a function was only defined")
+            case Coproc():
+                return _End(why="a `coproc` has no exit code here")
         return _OPEN
 
     def _group(self, group: Group) -> _End:

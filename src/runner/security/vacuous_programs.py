@@ -291,6 +291,9 @@ def _is_idle(statement: ast.stmt) -> bool:
     match statement:
         case ast.Pass() | ast.Expr(ast.Constant()):
             return True
+        case ast.Try(body=_, handlers=handlers, orelse=orelse, finalbody=finalbody):
+            inside = [*orelse, *finalbody, *(one for handler in handlers for one in handler.body)]
+            return any(_catches_all(h) for h in handlers) and all(map(_is_idle, inside))
         case ast.Import(names):
             return all(one.name.partition(".")[0] in sys.stdlib_module_names for one in names)
         case ast.ImportFrom(module=str(module), level=0):
@@ -301,20 +304,31 @@ def _is_idle(statement: ast.stmt) -> bool:
             return _calls_nothing(func, arguments)
         case ast.Raise(exc=ast.Call(ast.Name("SystemExit"), arguments, [])):
             return _ends_well(arguments)
-        case ast.Assign(value=ast.Constant()):
-            return True
+        case ast.Assign(value=value):
+            return _is_constant(value)
     return False
 
 
 def _calls_nothing(func: ast.expr, arguments: list[ast.expr]) -> bool:
     match func:
         case ast.Name("print"):
-            return all(isinstance(argument, ast.Constant) for argument in arguments)
+            return all(map(_is_constant, arguments))
         case ast.Name("exit" | "quit") | ast.Attribute(ast.Name("sys"), "exit"):
             return _ends_well(arguments)
         case ast.Attribute(ast.Name("os"), "_exit"):
             return _ends_well(arguments)
     return False
+
+
+def _catches_all(handler: ast.ExceptHandler) -> bool:
+    names = ("Exception", "BaseException")
+    kind = handler.type
+    return kind is None or (isinstance(kind, ast.Name) and kind.id in names)
+
+
+def _is_constant(expression: ast.expr) -> bool:
+    parts = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.JoinedStr)
+    return all(isinstance(node, parts) for node in ast.walk(expression))
 
 
 def _ends_well(arguments: list[ast.expr]) -> bool:
