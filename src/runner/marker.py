@@ -14,6 +14,12 @@ _PAIR = re.compile(r"(?P<key>[a-z_]+)=(?P<value>[^\s=]+)")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]+")
 
 
+PLAN_SCOPE = "plan"
+"""The scope of a review that looks at a plan; it has an instruction of its own."""
+PLAN_REVIEW = "plan-review"
+"""The name of that instruction."""
+
+
 class Instruction(StrEnum):
     """What an agent session is asked to do; each has its own text, tools and model."""
 
@@ -42,13 +48,18 @@ class Instruction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PromptMarker:
-    """The identity of one prompt. Keys that do not apply are None (or "") and left out."""
+    """The identity of one prompt. Keys that do not apply are None (or "") and left out.
+
+    Attributes:
+        scope: of a review, what it looks at: `plan`, `phase` or `spec`.
+    """
 
     instruction: Instruction
     iteration: int
     phase: str | None = None
     task: str | None = None
     step: str | None = None
+    scope: str | None = None
 
     def render(self) -> str:
         """Return the marker line, without a line break.
@@ -74,6 +85,7 @@ class PromptMarker:
                     phase=pairs.get("phase"),
                     task=pairs.get("task"),
                     step=pairs.get("step"),
+                    scope=pairs.get("scope"),
                 )
             except (KeyError, ValueError):
                 continue

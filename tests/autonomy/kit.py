@@ -30,6 +30,7 @@ from runner.autonomy.enums import (
 )
 from runner.autonomy.inputs import CommandResult, Receipt, StepReport
 from runner.autonomy.models import (
+    GateFinding,
     JournalEntry,
     Limits,
     Outbox,
@@ -53,12 +54,16 @@ def make_spec(
     passed: Sequence[str] = (),
     depends: Mapping[str, Sequence[str]] | None = None,
     commands: Mapping[str, Sequence[str]] | None = None,
+    reasons: Mapping[str, str] | None = None,
 ) -> Spec:
-    """Build a spec: phase id → deliverable ids; `commands` by phase or deliverable id."""
-    depends, commands = depends or {}, commands or {}
+    """Build a spec: phase id → deliverable ids; `commands` by phase or deliverable id.
+
+    `reasons` are those of blocked deliverables.
+    """
+    depends, commands, reasons = depends or {}, commands or {}, reasons or {}
 
     def status(task_id: str) -> TaskStatus:
-        if task_id in blocked:
+        if task_id in blocked or task_id in reasons:
             return TaskStatus.BLOCKED
         return TaskStatus.PASSED if task_id in passed else TaskStatus.PENDING
 
@@ -71,6 +76,7 @@ def make_spec(
                 status=status(task_id),
                 depends_on=tuple(depends.get(task_id, ())),
                 verification=tuple(commands.get(task_id, ())),
+                block_reason=reasons.get(task_id),
             )
             for task_id in task_ids
         )
@@ -81,12 +87,15 @@ def make_spec(
     return Spec(spec_id="demo", title="Demo", phases=built, mtime=1.0, size=1)
 
 
-def with_status(spec: Spec, task_id: str, status: TaskStatus) -> Spec:
+def with_status(spec: Spec, task_id: str, status: TaskStatus, *, reason: str | None = None) -> Spec:
     """Return `spec` with one deliverable's status changed, as an edit of the file."""
     phases = tuple(
         replace(
             phase,
-            tasks=tuple(replace(t, status=status) if t.id == task_id else t for t in phase.tasks),
+            tasks=tuple(
+                replace(t, status=status, block_reason=reason) if t.id == task_id else t
+                for t in phase.tasks
+            ),
         )
         for phase in spec.phases
     )
@@ -106,12 +115,13 @@ class Caller:
         self.journal: list[JournalEntry] = []
         self.changes: list[TaskChange] = []
         self._count = 0
+        self.tree: str | None = None
         self.state = self.apply(start_session(spec, start_options(**options), self.env))
         self.data: dict[str, Any] = {}
 
     @property
     def env(self) -> Env:
-        return Env(now=self.now, new_id=self._new_id, key=KEY)
+        return Env(now=self.now, new_id=self._new_id, key=KEY, tree=self.tree)
 
     def apply(self, transition: Transition) -> SessionState:
         state = transition.state
@@ -119,10 +129,17 @@ class Caller:
         self.changes += state.outbox.changes
         for change in state.outbox.changes:
             if self.spec is not None and change.task_id in self.spec.tasks:
-                self.spec = with_status(self.spec, change.task_id, change.status)
+                self.spec = with_status(
+                    self.spec, change.task_id, change.status, reason=change.reason
+                )
         self.state = state.evolve(outbox=Outbox())
         self.data = transition.data
         return self.state
+
+    def apply_status(self, task_id: str, status: TaskStatus, reason: str | None = None) -> None:
+        """Change a deliverable in the spec, as a protected change of the step does."""
+        assert self.spec is not None
+        self.spec = with_status(self.spec, task_id, status, reason=reason)
 
     def wait(self, **span: float) -> None:
         self.now += timedelta(**span)
@@ -171,8 +188,11 @@ class Caller:
         }
         return Receipt(**(values | fields))
 
-    def review(self, verdict: str = "pass") -> StepReport:
-        """Have the outstanding gate step reviewed, and make the report with its evidence."""
+    def review(self, verdict: str = "pass", *, about: Sequence[str | None] = ()) -> StepReport:
+        """Have the outstanding gate step reviewed, and make the report with its evidence.
+
+        Each entry of `about` is a finding that names this deliverable.
+        """
         step = self.state.last_step_issued
         assert step is not None
         evidence, token = mint_evidence(
@@ -181,6 +201,10 @@ class Caller:
             phase_id=step.phase_id,
             step_id=step.step_id,
             verdict=Verdict(verdict),
+            findings=[
+                GateFinding(severity="major", title="It is wrong.", deliverable_id=task_id)
+                for task_id in about
+            ],
         )
         self.state = self.state.evolve(pending_gate_evidence=evidence)
         return self.report(gate_attempt_id=evidence.gate_attempt_id, gate_evidence_token=token)

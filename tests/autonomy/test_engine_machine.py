@@ -18,6 +18,7 @@ from tests.autonomy.kit import Caller, make_spec, with_status
 
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.engine.auditing import audit_gates
+from runner.autonomy.engine.progress import Progress
 from runner.autonomy.enums import StepType, TaskStatus
 from runner.autonomy.models import SessionState
 from runner.autonomy.spec.structure import Spec
@@ -30,7 +31,12 @@ SHAPES = [
     {"p1": ["D", "C"], "p2": ["B", "A"]},
 ]
 DEPENDS: list[dict[str, list[str]]] = [{}, {"B": ["A"]}, {"A": ["D"]}, {"C": ["A"], "D": ["C"]}]
-COMMANDS: list[dict[str, list[str]]] = [{}, {"p1": ["make"]}, {"p2": ["make"], "A": ["pytest"]}]
+COMMANDS: list[dict[str, list[str]]] = [
+    {},
+    {"p1": ["make"]},
+    {"p2": ["make"], "A": ["pytest"]},
+    {"p1": ["make one"], "p2": ["make two"], "D": ["pytest"]},
+]
 
 
 class EngineMachine(RuleBasedStateMachine):
@@ -58,21 +64,40 @@ class EngineMachine(RuleBasedStateMachine):
         self.shrunk_allowed = False
         self.acknowledged: set[str] = set(self.caller.state.completed_task_ids)
         self.pauses = 0
+        self.green: set[str] = set()
+        self.caller.tree = "begun"
 
     def _attempt(self, operation: Any) -> None:
         """Run an operation; a refusal must leave the state as it was."""
         self.before = before = self.caller.state
         self.shrunk_allowed = False
         entries = len(self.caller.journal)
+        ran = before.last_step_issued
         try:
             operation()
         except RefusedError:
             assert self.caller.state == before
             assert len(self.caller.journal) == entries
+        self._note_verification(ran)
         if self.caller.state.status == "paused" != before.status:
             self.pauses += 1
         if self.caller.state.status == "completed" != before.status:
             self.completion_means_everything_achievable_and_gated()
+
+    def _note_verification(self, step: Any) -> None:
+        """Keep which commands succeeded on the tree as it is."""
+        accepted = self.caller.state.last_report
+        if step is None or accepted is None or accepted.step_id != step.step_id:
+            return
+        if step.type is StepType.EXECUTE_VERIFICATION and accepted.outcome == "success":
+            self.green |= {command.command for command in step.commands}
+
+    @rule(name=st.sampled_from(["one", "two", None]))
+    def change_the_tree(self, name: str | None) -> None:
+        """Anything may change the project at any time; None is a tree that nobody can look at."""
+        if name != self.caller.tree:
+            self.green = set()
+        self.caller.tree = name
 
     @rule(outcome=st.sampled_from(["success", "success", "success", "failure", "skipped"]))
     def report_and_go_on(self, outcome: str) -> None:
@@ -100,10 +125,19 @@ class EngineMachine(RuleBasedStateMachine):
         if step.task_id and outcome == "success":
             self.acknowledged.add(step.task_id)
 
-    @rule(verdicts=st.lists(st.sampled_from(["pass", "pass", "warn", "fail"]), max_size=8))
-    def work_diligently(self, verdicts: list[str]) -> None:
-        """Do what a good caller does for a while: the deep states lie behind that."""
+    @rule(
+        verdicts=st.lists(st.sampled_from(["pass", "pass", "warn", "fail"]), max_size=8),
+        works=st.booleans(),
+    )
+    def work_diligently(self, verdicts: list[str], works: bool) -> None:
+        """Do what a good caller does for a while: the deep states lie behind that.
+
+        With `works` each deliverable leaves another tree, as work does.
+        """
         for verdict in verdicts:
+            issued = self.caller.state.last_step_issued
+            if works and issued is not None and issued.type is StepType.IMPLEMENT_TASK:
+                self.change_the_tree(f"after {issued.step_id}")
             if self.caller.state.status == "paused":
                 self.resume(force=False)
             self.heartbeat(10)
@@ -114,11 +148,14 @@ class EngineMachine(RuleBasedStateMachine):
                 self.report_and_go_on("success")
             self.check_now()
 
-    @rule(verdict=st.sampled_from(["pass", "warn", "fail"]))
-    def review(self, verdict: str) -> None:
+    @rule(
+        verdict=st.sampled_from(["pass", "warn", "fail"]),
+        about=st.sampled_from([(), ("A",), TASKS]),
+    )
+    def review(self, verdict: str, about: Any = ()) -> None:
         step = self.caller.state.last_step_issued
         if step is not None and step.type is StepType.RUN_FIDELITY_GATE:
-            report = self.caller.review(verdict)
+            report = self.caller.review(verdict, about=about)
             self._attempt(lambda: self.caller.next(report))
 
     @rule()
@@ -156,11 +193,16 @@ class EngineMachine(RuleBasedStateMachine):
             }
         self._attempt(lambda: self.caller.resume(**options))
 
-    @rule(task_id=st.sampled_from(TASKS), status=st.sampled_from(list(TaskStatus)))
-    def edit_status(self, task_id: str, status: TaskStatus) -> None:
+    @rule(
+        task_id=st.sampled_from(TASKS),
+        status=st.sampled_from(list(TaskStatus)),
+        reason=st.sampled_from([None, "no database"]),
+    )
+    def edit_status(self, task_id: str, status: TaskStatus, reason: str | None) -> None:
         spec = self.caller.spec
         if spec is not None and task_id in spec.tasks:
-            self.caller.spec = with_status(spec, task_id, status)
+            claim = reason if status is TaskStatus.BLOCKED else None
+            self.caller.spec = with_status(spec, task_id, status, reason=claim)
 
     @precondition(lambda self: self.caller.state.state_version > 8)
     @rule(shape=st.sampled_from(SHAPES))
@@ -262,6 +304,7 @@ class EngineMachine(RuleBasedStateMachine):
         state, spec = self.state, self.caller.spec
         assert spec is not None
         settled = set(state.completed_task_ids) | set(state.skipped_task_ids)
+        settled |= Progress.of(state, spec).unreachable
         left = [
             t.id
             for t in spec.tasks.values()
@@ -271,8 +314,20 @@ class EngineMachine(RuleBasedStateMachine):
         assert left == []
         assert state.completed_task_ids
         for phase in spec.phases:
-            if any(t.id in settled for t in phase.tasks):
+            if any(t.id in state.completed_task_ids for t in phase.tasks):
                 assert state.gate(phase.id).is_satisfied
+        if self.caller.tree is not None:
+            self.all_commands_succeeded_on_this_tree(state, spec)
+
+    def all_commands_succeeded_on_this_tree(self, state: SessionState, spec: Spec) -> None:
+        for phase in spec.phases:
+            if state.gate(phase.id).verification_skipped:
+                continue
+            for task in phase.tasks:
+                if task.id in state.completed_task_ids:
+                    assert set(task.verification) <= self.green
+            if any(task.id in state.completed_task_ids for task in phase.tasks):
+                assert set(phase.verification) <= self.green
 
     @invariant()
     def a_state_survives_its_file(self) -> None:

@@ -20,6 +20,7 @@ def test_a_whole_spec_runs_to_its_end(client: Client) -> None:
         "run_fidelity_gate",
         "implement_task",
         "run_fidelity_gate",
+        "execute_verification",
         "complete_spec",
     ]
     assert set(statuses(client.workspace).values()) == {"passed"}

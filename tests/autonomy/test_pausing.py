@@ -291,7 +291,7 @@ def test_blocked_work_is_left_out_and_listed_at_the_end() -> None:
     assert caller.data["details"]["blocked_task_ids"] == ["B"]
 
 
-def test_a_phase_whose_deliverables_are_all_blocked_needs_no_gate() -> None:
+def test_a_phase_that_a_person_has_blocked_needs_no_gate() -> None:
     caller = Caller(make_spec({"p1": ["A"], "p2": ["B"]}, blocked=["A"]))
     step = caller.next()
     assert step is not None

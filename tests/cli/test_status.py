@@ -96,7 +96,7 @@ def test_the_whole_picture(project: Project) -> None:
         "  [PENDING] UI-004  What UI-004 does\n"
         "\n"
         "Next deliverable: UI-004 What UI-004 does\n"
-        "What is blocked needs what .runner-note.md says is missing; after that set\n"
+        "What is blocked needs what its reason or .runner-note.md names; after that set\n"
         '"blocked": false in .runner/status.json, and `runner run` tries it again.\n'
     )
 
@@ -129,6 +129,7 @@ def test_one_object_for_programs(project: Project) -> None:
         "id": "UI-003",
         "description": "What UI-003 does",
         "status": "pending",
+        "blocked_reason": None,
         "waits_for": ["UI-002"],
         "cost_usd": 0.0,
         "agent_seconds": 0.0,
@@ -142,7 +143,7 @@ def test_one_object_for_programs(project: Project) -> None:
         ([_item("A", passed=True)], "All achievable deliverables passed; nothing is left to do."),
         (
             [_item("A", passed=True), _item("B", blocked=True)],
-            "All achievable deliverables passed; nothing is left to do.",
+            "Partly passed: what is not blocked has passed; a person is needed for the rest.",
         ),
         ([_item("A", blocked=True)], "Everything is blocked: a person is needed."),
         (

@@ -128,9 +128,32 @@ def test_a_long_list_of_what_is_next_is_cut(tools: DeliverableTools) -> None:
     assert text.endswith("Next: UI-001, UI-002, UI-003, UI-004, UI-005 and 3 more.")
 
 
+BLOCKED = {
+    "deliverableId": "UI-001",
+    "status": "blocked",
+    "reason": "There is no database: DATABASE_URL is not set.",
+}
+
+
+@pytest.mark.parametrize("reason", [None, "", "   ", "hard", "x" * 1001])
+def test_blocked_needs_a_reason_of_some_length(tools: DeliverableTools, reason: str | None) -> None:
+    _create(tools, "UI-001")
+    args = {name: value for name, value in BLOCKED.items() if name != "reason"}
+    with pytest.raises(DeliverableError, match="reason"):
+        tools.set_status(args if reason is None else {**args, "reason": reason})
+
+
+def test_the_reason_of_a_block_is_kept_and_listed(tools: DeliverableTools) -> None:
+    _create(tools, "UI-001")
+    tools.set_status(BLOCKED)
+    assert "blocked because: There is no database" in tools.list({})
+    _set(tools, "UI-001", "pending")
+    assert "blocked because" not in tools.list({})
+
+
 def test_set_status_names_no_next_when_nothing_is_left(tools: DeliverableTools) -> None:
     _create(tools, "UI-001")
-    assert _set(tools, "UI-001", "blocked") == (
+    assert tools.set_status(BLOCKED) == (
         "UI-001 is now blocked. 0 of 1 passed, 0 pending, 1 blocked."
     )
 

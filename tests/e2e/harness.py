@@ -29,6 +29,8 @@ def agent_environment(state: Path, base_url: str) -> dict[str, str]:
         "ANTHROPIC_API_KEY": "dummy",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "NO_COLOR": "1",
+        # One agent session less for each run; the tests of that review switch it on.
+        "AUTORUNNER_PLAN_REVIEW": "off",
     }
 
 

@@ -50,6 +50,7 @@ def test_the_demo_shows_each_verification_and_each_review(demo: Demo) -> None:
     lines = done.stdout.splitlines()
     judged = [line.partition(" (")[0] for line in lines if line.startswith(("Verif", "Review of"))]
     assert judged == [
+        "Review of the plan: pass",
         "Verification of conversion: 1 of 1 command passed.",
         "Review of conversion: pass",
         "Verification of command-line: 2 of 2 commands passed.",

@@ -38,11 +38,13 @@ instruction = "coding"
 repeat = true
 
 [[session.turn]]
-tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}", status = "blocked" } }]
+tools = [{ name = "mcp__runner__set_status", input = { deliverableId = "{{task}}", status = "blocked", reason = "There is no API key here." } }]
 
 [[session.turn]]
 text = "There is no key here."
 """
+
+BLOCK_ONE = BLOCK_ALL.replace("repeat = true", 'task = "CLI-002"')
 
 Way = Callable[[Project], "subprocess.CompletedProcess[str]"]
 
@@ -120,6 +122,7 @@ CASES = (
     Case(1, "error", PLAN_TWO + in_a_tool("(sleep 300 &) ; sleep 3"), _with_a_plan_that_breaks),
     Case(2, "error", GOOD, _without_a_spec),
     Case(3, "paused", GOOD, _run("--gate-policy", "manual")),
+    Case(3, "partly_passed", PLAN_TWO + BLOCK_ONE + PASS_BOUND, _run()),
     Case(3, "all_blocked", PLAN_TWO + BLOCK_ALL, _run()),
     Case(3, "stalled", PLAN_TWO + TALK_ONLY, _run("--max-consecutive-errors", "1")),
     Case(4, "max_iterations", GOOD, _run("-n", "1")),

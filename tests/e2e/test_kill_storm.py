@@ -29,7 +29,7 @@ description = "file {number}"
 acceptanceCriteria = ["the file exists"]
 phase = "phase-{number}"
 dependsOn = [{needs}]
-verification = ["test -f CLI-00{number}.txt"]
+verification = ["grep -q . CLI-00{number}.txt"]
 """
 
 

@@ -62,11 +62,13 @@ text = "It is fine as it is."
 
 
 def test_passed_without_work_is_found_by_the_runners_own_verification(tmp_path: Path) -> None:
-    script = plan("test -f right.txt") + coding('{ name = "Bash", input = { command = "true" } }')
+    script = plan("grep -q right right.txt") + coding(
+        '{ name = "Bash", input = { command = "true" } }'
+    )
     with project(tmp_path, script + MENDS_NOTHING + REVIEW_PASS) as ours:
         result = ours.result("--max-consecutive-errors", "1")
     assert (result["exit_reason"], result["exit_code"], result["gates"]) == ("paused", 3, [])
-    assert "`test -f right.txt` gave 1" in result["message"]
+    assert "`grep -q right right.txt` gave 2" in result["message"]
 
 
 def test_a_test_that_was_edited_to_pass_is_shown_to_the_reviewer(tmp_path: Path) -> None:
@@ -110,7 +112,7 @@ def test_a_program_of_an_agent_can_not_write_state_journal_receipts_or_seals(
     tmp_path: Path,
 ) -> None:
     forging = coding('{ name = "Bash", input = { command = "python3 forge.py" } }')
-    with project(tmp_path, plan("true") + forging + REVIEW_PASS) as ours:
+    with project(tmp_path, plan("grep -q END forge.py") + forging + REVIEW_PASS) as ours:
         (ours.path / "forge.py").write_text(FORGERY, encoding="utf-8")
         result = ours.result()
         said = json.dumps([request.messages for request in ours.model.requests])
@@ -121,7 +123,7 @@ def test_a_program_of_an_agent_can_not_write_state_journal_receipts_or_seals(
 
 def test_an_agent_that_fits_the_specification_to_its_work_ends_the_run(tmp_path: Path) -> None:
     fitting = coding('{ name = "Bash", input = { command = "echo Anything will do. >> SPEC.md" } }')
-    with project(tmp_path, plan("true") + fitting + REVIEW_PASS) as ours:
+    with project(tmp_path, plan("grep -q greeter SPEC.md") + fitting + REVIEW_PASS) as ours:
         result = ours.result()
         reviewed = [r for r in ours.model.requests if "instruction=review" in str(r.messages[0])]
     assert (result["exit_reason"], result["exit_code"], reviewed) == ("blocked_runtime", 7, [])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.loop.fakes import (
     deliverable,
 )
 
+from runner.autonomy.enums import GatePolicy
 from runner.autonomy.service import ControlPlane
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
 from runner.deliverables.repository import StatusRepository
@@ -24,12 +26,14 @@ from runner.loop.claims import ClaimedDeliverables
 from runner.loop.drift import SpecText
 from runner.loop.events import RunEnded, RunResult, SessionResult
 from runner.loop.ledger import was_rolled_back
+from runner.loop.plan_review import PlanReview, PlanReviewSettings
 from runner.loop.plane import Plane
 from runner.loop.ports import SessionGuard
 from runner.loop.run import Run
 from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.stepping import SteppedFlow, StepSettings
 from runner.loop.termination import Limits
+from runner.loop.tree_identity import tree_identity
 from runner.loop.waiting import QuotaWait
 from runner.marker import Instruction, PromptMarker
 
@@ -57,9 +61,13 @@ class ProjectPlan:
             )
         )
 
-    def set(self, deliverable_id: str, status: Status) -> None:
+    def set(self, deliverable_id: str, status: Status, reason: str | None = None) -> None:
         """Set a status as the agent's tool does."""
-        self.deliverables.update(lambda file: set_status(file, deliverable_id, status))
+        if status is Status.BLOCKED:
+            reason = reason or "There is no database here."
+        self.deliverables.update(
+            lambda file: set_status(file, deliverable_id, status, reason=reason)
+        )
 
     def passed(self) -> list[str]:
         return [d.id for d in self.file.deliverables if d.status is Status.PASSED]
@@ -144,6 +152,9 @@ class Bench:
         reuse_below_pct: int | None = None,
         beat_seconds: float = 30.0,
         common_verification: Sequence[str] = (),
+        plan_review: bool = False,
+        plan_policy: GatePolicy = GatePolicy.STRICT,
+        unattended: bool = False,
     ) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(exist_ok=True, parents=True)
@@ -151,7 +162,12 @@ class Bench:
         if not self.spec.exists():
             self.spec.write_text("# test\n", encoding="utf-8")
         self.plan = ProjectPlan(self.folder)
-        self.plane = ControlPlane(self.folder, key_directory=folder / "key", clock=self.clock)
+        self.plane = ControlPlane(
+            self.folder,
+            key_directory=folder / "key",
+            clock=self.clock,
+            tree_of=partial(tree_identity, self.folder),
+        )
         self.ahead_of_clock = 0.0
         self.mortal = Mortal(self.plane, dies_at)
         self.events = Recorder()
@@ -186,6 +202,8 @@ class Bench:
                     one_phase=one_phase,
                     common_verification=common_verification,
                     rolled_back=lambda: was_rolled_back(self.folder),
+                    unattended=unattended,
+                    tree_of=partial(tree_identity, self.folder),
                 ),
                 plane=Plane(self.mortal, self.events),
                 claims=self.plan.deliverables,
@@ -193,6 +211,14 @@ class Bench:
                 checkpoints=lambda _: self.checkpoints,
                 spec_text=SpecText(self.folder),
                 sink=self.events,
+                plan_review=PlanReview(
+                    PlanReviewSettings(plan_review, plan_policy),
+                    self.folder,
+                    common=tuple(common_verification),
+                    claims=self.plan.deliverables,
+                    take_verdict=self.judges.take,
+                    sink=self.events,
+                ),
                 beat_seconds=beat_seconds,
             ),
             quota=quota,
@@ -230,8 +256,13 @@ class Bench:
         return end.details
 
     def instructions(self) -> list[str]:
-        """Return what sessions there were, each with its deliverable if it has one."""
-        return [f"{m.instruction} {m.task or ''}".strip() for m in self.factory.markers]
+        """Return what sessions there were, each with its deliverable if it has one.
+
+        A review of a plan is told apart from the others.
+        """
+        named = (m.task or ("plan" if m.scope == "plan" else "") for m in self.factory.markers)
+        both = zip(self.factory.markers, named, strict=True)
+        return [f"{m.instruction} {name}".strip() for m, name in both]
 
     def ask(self, group: str, command: str, **params: Any) -> dict[str, Any]:
         """Ask the control plane as somebody else would; refusals fail the test."""

@@ -114,6 +114,10 @@ class FakeJudges:
         verified: the step of each verification run.
         briefed: the phase of each briefing.
         has_no_diff: whether a phase can't be compared with its beginning.
+        scopes: what each of them was for.
+        failing: command → how often it fails before it succeeds.
+        commands: what was run, in order.
+        about: the deliverables that findings to come name.
         changed_commands: what the last briefing had to say of them.
     """
 
@@ -121,6 +125,10 @@ class FakeJudges:
     verdicts: list[Verdict] = field(default_factory=list)
     verified: list[str] = field(default_factory=list)
     briefed: list[str] = field(default_factory=list)
+    scopes: list[str] = field(default_factory=list)
+    failing: dict[str, int] = field(default_factory=dict)
+    commands: list[str] = field(default_factory=list)
+    about: list[str] = field(default_factory=list)
     submitted: ReviewVerdict | None = None
     has_no_diff: bool = False
     changed_commands: Mapping[str, Sequence[str]] | None = None
@@ -133,32 +141,48 @@ class FakeJudges:
         code = self.exit_codes.pop(0) if self.exit_codes else 0
         digest = hashlib.sha256(b"said").hexdigest()
         results = tuple(
-            CommandResult(c["command"], c["command_hash"], code, digest, "said", 0.1, False)
+            CommandResult(
+                c["command"], c["command_hash"], code or self._code_of(c["command"]), digest, "said",
+                0.1, False,
+            )
             for c in commands
-        )
+        )  # fmt: skip
         receipt = {
             "step_id": step_id,
             "issued_at": datetime.now(UTC).isoformat(),
             "results": [
-                {"command_hash": r.command_hash, "exit_code": code, "output_digest": digest}
+                {"command_hash": r.command_hash, "exit_code": r.exit_code, "output_digest": digest}
                 for r in results
             ],
         }
         return VerificationRun(receipt, results, None)
 
     def text(
-        self, phase_id: str, *, changed_commands: Mapping[str, Sequence[str]] | None = None
+        self,
+        phase_id: str,
+        *,
+        changed_commands: Mapping[str, Sequence[str]] | None = None,
+        scope: str = "phase",
     ) -> str:
         self.changed_commands = changed_commands
+        self.scopes.append(scope)
         self.briefed.append(phase_id)
         if self.has_no_diff:
             raise NoComparisonError("The kept object is damaged.", hint="Look.")
         return f"The diff of {phase_id}."
 
+    def _code_of(self, command: str) -> int:
+        self.commands.append(command)
+        left = self.failing.get(command, 0)
+        self.failing[command] = max(left - 1, 0)
+        return 1 if left else 0
+
     def submit(self) -> None:
         """Do what `submit_review` does."""
         verdict = self.verdicts.pop(0) if self.verdicts else Verdict.PASS
-        findings = () if verdict is Verdict.PASS else (Finding("major", "It lies", "See there."),)
+        about = self.about.pop(0) if self.about and verdict is not Verdict.PASS else None
+        finding = Finding("major", "It lies", "See there.", about)
+        findings = () if verdict is Verdict.PASS else (finding,)
         self.submitted = ReviewVerdict(verdict, f"It is a {verdict}.", findings)
 
     def take(self) -> ReviewVerdict | None:

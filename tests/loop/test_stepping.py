@@ -113,7 +113,7 @@ async def test_blocked_work_is_left_out_and_the_rest_goes_on(tmp_path: Path) -> 
     bench = Blocking(tmp_path)
     bench.plan.put(deliverable(1), deliverable(2))
     result = await bench.execute()
-    assert (result.exit_reason, result.blocked_ids) == (ExitReason.ALL_PASSED, ("D-001",))
+    assert (result.exit_reason, result.blocked_ids) == (ExitReason.PARTLY_PASSED, ("D-001",))
     assert bench.instructions() == ["coding D-001", "coding D-002", "review"]
 
 

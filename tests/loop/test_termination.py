@@ -75,9 +75,9 @@ def test_all_passed_is_the_goal() -> None:
     )
 
 
-def test_passed_beside_blocked_is_the_goal() -> None:
+def test_passed_beside_blocked_is_only_a_part() -> None:
     file = file_of(Status.PASSED, Status.BLOCKED)
-    assert reason(replace(WORKING, file=file)) is ExitReason.ALL_PASSED
+    assert reason(replace(WORKING, file=file)) is ExitReason.PARTLY_PASSED
 
 
 def test_all_blocked_ends_the_run() -> None:

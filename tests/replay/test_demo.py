@@ -145,7 +145,7 @@ def test_a_commit_that_fails_does_no_harm() -> None:
 def test_every_phase_is_reviewed_once_after_the_tests_were_run() -> None:
     plan = _calls(demo_script().session[0], Path("/p"))
     (planned,) = [given["deliverables"] for name, given in plan if name.endswith("create")]
-    reviews = _sessions(Instruction.REVIEW)
+    reviews = [review for review in _sessions(Instruction.REVIEW) if review.scope != "plan"]
     assert [review.phase for review in reviews] == list(dict.fromkeys(d["phase"] for d in planned))
     for review in reviews:
         names = [name for name, _ in _calls(review, Path("/p"))]

@@ -250,12 +250,14 @@ async def test_the_demo_builds_a_program_that_works(project: Path) -> None:
     with ScriptedModel(demo_script(), project=project) as model:
         for iteration, session in enumerate(demo_script().session, start=1):
             assert session.instruction is not None
-            marker = PromptMarker(session.instruction, iteration, session.phase, session.task)
+            marker = PromptMarker(
+                session.instruction, iteration, session.phase, session.task, scope=session.scope
+            )
             async with _agent(model, project, tools) as client:
                 await _say(client, marker)
     assert model.divergences == []
     assert tools.created == tools.passed == ["MEASURE-001", "MEASURE-002", "MEASURE-003"]
-    assert tools.verdicts == ["pass", "pass"]
+    assert tools.verdicts == ["pass", "pass", "pass"]
     assert _git(project, "status", "--porcelain") == ""
     assert len(_git(project, "log", "--oneline").splitlines()) == 4
     marathon = _output(project, "python3", "-m", "measure", "26.2", "mi", "km")

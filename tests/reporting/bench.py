@@ -34,7 +34,7 @@ class Bench:
         self.project = folder / "project"
         self.project.mkdir(parents=True)
         write_status(self.project, {"p1": ["A-001"], "p2": ["B-001"]}, **options)
-        self.client = Client(self.project)
+        self.client = Client(self.project, tree_of=lambda: "the same")
         self._number = 0
 
     def finished(self) -> "Bench":

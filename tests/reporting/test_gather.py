@@ -349,7 +349,7 @@ def test_a_session_that_was_lost_before_is_a_problem(bench: Bench) -> None:
 
 def test_changed_verification_commands_are_a_problem(bench: Bench) -> None:
     bench.client.start()
-    write_status(bench.project, {"p1": ["A-001"], "p2": ["B-001"]}, commands={"p1": ["true"]})
+    write_status(bench.project, {"p1": ["A-001"], "p2": ["B-001"]}, commands={"p1": ["make"]})
     # Gaining commands is a change of structure as well; this is about what is told.
     [problem] = bench.report().problems
     assert "verification commands of p1 were changed" in problem

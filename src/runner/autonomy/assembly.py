@@ -26,6 +26,7 @@ def open_control_plane(
     new_id: Callable[[str], str] = new_ulid,
     key_directory: Path | None = None,
     lock_seconds: float = LOCK_SECONDS,
+    tree_of: Callable[[], str] | None = None,
 ) -> ControlPlane:
     """Return the control plane as `surface` may use it.
 
@@ -42,6 +43,7 @@ def open_control_plane(
         new_id: as for ControlPlane.
         key_directory: as for ControlPlane.
         lock_seconds: as for ControlPlane.
+        tree_of: as for ControlPlane.
 
     Raises:
         ConfigError: runner.toml is wrong, or a posture or feature flag does not exist.
@@ -61,6 +63,7 @@ def open_control_plane(
         key_directory=key_directory,
         lock_seconds=lock_seconds,
         redact=Redactor(environ).text,
+        tree_of=tree_of,
     )
 
 

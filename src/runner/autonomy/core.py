@@ -62,6 +62,7 @@ class Core:
         defaults: what `start` uses where the caller says nothing.
         policy: what the caller may do, and which features are on.
         signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
+        tree_of: returns what identifies the work tree; None where nobody looks at it.
     """
 
     store: SessionStore
@@ -72,13 +73,19 @@ class Core:
     defaults: StartOptions
     policy: Policy = PROGRAM
     signed_evidence: bool = False
+    tree_of: Callable[[], str] | None = None
 
     def key(self) -> bytes:
         """Return the local secret. Raises StateError."""
         return self.trust.key
 
-    def env(self, state: SessionState | None = None) -> Env:
-        """Return what the engine may know now; the time is never before that of the session."""
+    def env(self, state: SessionState | None = None, *, look_at_tree: bool = False) -> Env:
+        """Return what the engine may know now; the time is never before that of the session.
+
+        Args:
+            state: of the session; None where there is none yet.
+            look_at_tree: read the work tree, too.
+        """
         clock = self.clock()
         return Env(
             now=clock if state is None else max(clock, latest_time(state)),
@@ -87,7 +94,18 @@ class Core:
             key=self.trust.key,
             keys=self.trust.keys,
             signed_evidence=self.signed_evidence,
+            tree=self._tree() if look_at_tree else None,
+            tree_seen=look_at_tree,
         )
+
+    def _tree(self) -> str | None:
+        """Return what identifies the work tree; what can't be read is like nothing before it."""
+        if self.tree_of is None:
+            return None
+        try:
+            return self.tree_of()
+        except (RunnerError, OSError, ValueError):
+            return self.new_id("unreadable")
 
     def resolve(self, params: SessionParams) -> str:
         """Return the id of the session that is meant.

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class SessionStatus(StrEnum):
@@ -38,6 +38,7 @@ class PauseReason(StrEnum):
     STEP_STALE = "step_stale"
     PHASE_COMPLETE = "phase_complete"
     FIDELITY_CYCLE_LIMIT = "fidelity_cycle_limit"
+    VERIFICATION_UNSETTLED = "verification_unsettled"
 
 
 class FailureReason(StrEnum):
@@ -113,6 +114,13 @@ class EntryType(StrEnum):
     GATE = "gate"
     TASK = "task"
     NOTE = "note"
+
+
+class ReviewScope(StrEnum):
+    """What a gate's review looks at: its phase, or with the last one the whole specification."""
+
+    PHASE = "phase"
+    SPEC = "spec"
 
 
 class LoopSignal(StrEnum):

@@ -13,6 +13,7 @@ from runner.autonomy.engine.receipts import receipt_text
 from runner.autonomy.engine.replaying import is_repeated, repeated_answer
 from runner.autonomy.engine.stepping import next_step, record_report
 from runner.autonomy.engine.transition import Transition
+from runner.autonomy.enums import StepType
 from runner.autonomy.inputs import StepReport
 from runner.autonomy.models import SessionState
 from runner.autonomy.params import HeartbeatParams, NextParams, ReportParams, SessionParams
@@ -49,7 +50,8 @@ class HotPath:
                 if stored is not None:
                     return self._answer(held, stored.data)
             spec, _ = self._core.read_spec(held.state.spec_id)
-            transition = record_report(held.state, spec, report, self._core.env(held.state))
+            env = self._core.env(held.state, look_at_tree=_needs_tree(report))
+            transition = record_report(held.state, spec, report, env)
             self._keep_receipt(held.state, report)
             self._core.commit(held, transition)
             return self._answer(held, transition.data)
@@ -97,12 +99,14 @@ class HotPath:
 
     def _advance(self, state: SessionState, report: StepReport | None) -> Transition:
         """Decide; when a phase is left, decide again on a spec that was read for it."""
-        env = self._core.env(state)
+        env = self._core.env(state, look_at_tree=_needs_tree(report))
         spec, problem = self._core.read_spec(state.spec_id)
         transition = next_step(state, spec, report, env, spec_problem=problem)
         if not transition.crossed:
             return transition
         spec, problem = self._core.read_spec(state.spec_id, fresh=True)
+        if not env.tree_seen:
+            env = self._core.env(look_at_tree=True)
         return next_step(state, spec, report, env, spec_problem=problem)
 
     def _keep_receipt(self, state: SessionState, report: StepReport | None) -> None:
@@ -130,3 +134,8 @@ class HotPath:
             expires_at=datetime.fromisoformat(step["step_proof_expires_at"]),
         )
         return {**data, "next_step": {**step, "step_proof_token": token}}
+
+
+def _needs_tree(report: StepReport | None) -> bool:
+    """Whether a report says something about the work tree as it is."""
+    return report is not None and report.step_type is StepType.EXECUTE_VERIFICATION

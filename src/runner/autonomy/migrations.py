@@ -29,7 +29,15 @@ def _refuse_unsealed(_: Json) -> Json:
     )
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: _refuse_unsealed}
+def _add_final_verification(document: Json) -> Json:
+    """Version 2 did not keep which tree its verifications ran on: all of them are due at the end.
+
+    Everything that version 3 adds has a default that says so (ADR 0421).
+    """
+    return document
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: _refuse_unsealed, 2: _add_final_verification}
 """Version to leave → how."""
 
 

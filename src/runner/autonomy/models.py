@@ -15,6 +15,7 @@ from runner.autonomy.enums import (
     GatePolicy,
     GateStatus,
     PauseReason,
+    ReviewScope,
     SessionStatus,
     StepOutcome,
     StepType,
@@ -111,7 +112,12 @@ class VerificationCommand(Record):
 
 
 class IssuedStep(Record):
-    """The step that the caller owes a report on."""
+    """The step that the caller owes a report on.
+
+    Attributes:
+        reverifies: it runs the commands of a closed phase again, on the final tree.
+        scope: of `run_fidelity_gate`, what its review looks at.
+    """
 
     step_id: str
     type: StepType
@@ -120,6 +126,8 @@ class IssuedStep(Record):
     issued_at: AwareDatetime
     commands: tuple[VerificationCommand, ...] = ()
     gate_attempt_id: str | None = None
+    reverifies: bool = False
+    scope: ReviewScope | None = None
 
 
 class ConsumedAction(Record):
@@ -197,6 +205,7 @@ class PhaseGate(Record):
         remediated: the findings were addressed, so that the next review is due.
         feedback_skipped: the caller declined to address them, so that a person must.
         acknowledged: a person let it pass under the manual policy.
+        reverified: how often its commands ran again for the final tree.
     """
 
     required: bool = True
@@ -215,6 +224,7 @@ class PhaseGate(Record):
     verified_at: AwareDatetime | None = None
     verification_skipped: bool = False
     receipt_hash: str | None = None
+    reverified: Count = 0
 
     @property
     def is_satisfied(self) -> bool:
@@ -298,10 +308,11 @@ class JournalEntry(Record):
 
 
 class TaskChange(Record):
-    """A deliverable's status that follows from a transition."""
+    """A deliverable's status that follows from a transition; `reason` is that of a block."""
 
     task_id: str
     status: TaskStatus
+    reason: str | None = None
 
 
 class Outbox(Record):
@@ -329,6 +340,18 @@ class LostSession(Record):
     last_seen_at: AwareDatetime
 
 
+class ProvenTree(Record):
+    """The commands that succeeded on one work tree, whichever phase they belong to.
+
+    Attributes:
+        tree: identifies it (`engine.progress.tree_identity`).
+        commands: their hashes.
+    """
+
+    tree: str
+    commands: tuple[str, ...]
+
+
 class SessionState(Record):
     """An autonomous session (`auto_<ULID>`), one file each.
 
@@ -341,6 +364,8 @@ class SessionState(Record):
         stopped_after_phase_id: the phase whose completion the session stopped for already.
         agreed_commands: phase → its verification commands in `status.json` at the start or last
             rebase (ADR 0167); None in a session of before this was kept.
+        work_reports: reports of steps in which somebody may have changed the project.
+        proven: what the last verifications proved; None before the first one.
         lost_sessions: those that this one stands in for, which nothing else tells of any more.
         journal_seq: number of the last journal entry, applied or still in the outbox.
         journal_head: number and hash of that entry's line; the store keeps it.
@@ -385,6 +410,8 @@ class SessionState(Record):
     stopped_after_phase_id: str | None = None
     workflow_structure: WorkflowStructure
     agreed_commands: dict[str, tuple[str, ...]] | None = None
+    work_reports: Count = 0
+    proven: ProvenTree | None = None
     lost_sessions: tuple[LostSession, ...] = ()
     phase_timing: dict[str, PhaseTiming] = Field(default_factory=dict)
     lifecycle: Lifecycle = Lifecycle()

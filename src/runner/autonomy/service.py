@@ -112,6 +112,8 @@ class ControlPlane:
         monotonic: the clock of the time budgets, in seconds.
         signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
         redact: takes credentials out of the texts of a caller, before anything is done with them.
+        tree_of: returns what identifies the work tree, so that nothing counts as verified that
+            was changed since. None leaves it to the reports.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class ControlPlane:
         monotonic: Callable[[], float] = time.monotonic,
         signed_evidence: bool = False,
         redact: Callable[[str], str] = KEYS_BY_THEIR_FORM.text,
+        tree_of: Callable[[], str] | None = None,
     ) -> None:
         self.workspace = workspace
         self._redact = redact
@@ -145,6 +148,7 @@ class ControlPlane:
             monotonic=monotonic,
             signed_evidence=signed_evidence,
             redact=redact,
+            tree_of=tree_of,
         )
         trust = Trust(key_directory or user_state_directory())
         source = SpecSource(
@@ -159,6 +163,7 @@ class ControlPlane:
             defaults=defaults,
             policy=policy,
             signed_evidence=signed_evidence or policy.flags.is_on("autonomy_signed_gate_evidence"),
+            tree_of=tree_of,
         )
         private = workspace_directory(key_directory or user_state_directory(), workspace)
         self._guard = Guard(self.core, Ledger(private / "refusals.json", clock))

@@ -132,6 +132,13 @@ PAUSE_ROWS: Mapping[PauseReason, Row] = {
             _WAIVE,
         ),
     ),
+    PauseReason.VERIFICATION_UNSETTLED: Row(
+        _ATTENTION,
+        (
+            Action("inspect", "See which phases fail, and what their commands change.", _EVENTS),
+            Action("resume", "Verify every phase again; the count starts anew.", _RESUME),
+        ),
+    ),
 }
 
 FAILURE_ROWS: Mapping[FailureReason, Row] = {

@@ -8,7 +8,7 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.core import Answer, Core, Held
 from runner.autonomy.engine.lifecycle import finish
 from runner.autonomy.engine.mutations import Mutation, TaskAction, authorise
-from runner.autonomy.engine.recording import complete_task, reopen_task
+from runner.autonomy.engine.recording import after_work, complete_task, reopen_task
 from runner.autonomy.engine.turn import Draft, Turn
 from runner.autonomy.enums import EntryType, TaskStatus
 from runner.autonomy.models import SessionState, TaskChange
@@ -27,6 +27,10 @@ _STATUS_AFTER: dict[TaskAction, TaskStatus | None] = {
     TaskAction.BLOCK: TaskStatus.BLOCKED,
     TaskAction.UNBLOCK: TaskStatus.PENDING,
 }
+
+
+_NO_REASON = "No reason was given."
+"""Of a block in a session: whoever works there claims something, with or without a reason."""
 
 
 class Tasks:
@@ -79,10 +83,15 @@ class Tasks:
                 if not held.state.status.is_terminal:
                     self._mutate_in_session(held, task, status, mutation, params)
                     return Answer(_changed(task, status, held.state), tuple(held.warnings))
-        return self._mutate_freely(spec, task, status, mutation.action)
+        return self._mutate_freely(spec, task, status, mutation.action, params.reason)
 
     def _mutate_freely(
-        self, spec: Spec, task: SpecTask, status: TaskStatus | None, action: TaskAction
+        self,
+        spec: Spec,
+        task: SpecTask,
+        status: TaskStatus | None,
+        action: TaskAction,
+        reason: str | None,
     ) -> Answer:
         """Change a deliverable that no session holds, and let none start meanwhile."""
         with self._core.store.spec_lock(spec.spec_id):
@@ -98,7 +107,9 @@ class Tasks:
             _require_legal(task, action, status)
             if status is not None:
                 require_time()
-                self._core.source.apply([TaskChange(task_id=task.id, status=status)])
+                claim = reason if status is TaskStatus.BLOCKED else None
+                change = TaskChange(task_id=task.id, status=status, reason=claim)
+                self._core.source.apply([change])
         return Answer(_changed(task, status, None))
 
     def _mutate_in_session(
@@ -116,11 +127,12 @@ class Tasks:
         _require_legal(task, mutation.action, status)
         turn = Turn(state=state, spec=None, env=env).noting(_draft(mutation, params.reason))
         if status is not None:
-            turn = turn.marking(task.id, status)
+            claim = params.reason or _NO_REASON
+            turn = turn.marking(task.id, status, claim if status is TaskStatus.BLOCKED else None)
         if status is not None and not state.write_lock.enforced:  # as good as a report
             is_done = status is TaskStatus.PASSED
             change = complete_task if is_done else reopen_task
-            turn = turn.to(change(state, task.phase_id, task.id))
+            turn = turn.to(after_work(change(state, task.phase_id, task.id)))
         self._core.commit(held, finish(turn, {}))
 
 
@@ -176,6 +188,7 @@ def _row(task: SpecTask) -> dict[str, Any]:
         "phase_id": task.phase_id,
         "status": task.status,
         "depends_on": list(task.depends_on),
+        "block_reason": task.block_reason,
     }
 
 

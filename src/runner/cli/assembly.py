@@ -32,17 +32,19 @@ from runner.cli.verification import (
     require_runnable_verification,
 )
 from runner.config.agent_file import load_agent_file
-from runner.config.instructions import has_instruction, instruction_text
+from runner.config.instructions import NAMES, has_instruction, instruction_text
 from runner.config.run_options import RunOptions
 from runner.config.runner_file import Verification, load_runner_file
 from runner.config.thinking import thinking_summary
 from runner.credentials import Redactor
+from runner.deliverables.model import StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.installation import isolate
 from runner.loop.events import Notice, RunEvent, RunResult, RunStarted
 from runner.loop.history import HistoryKeeper
 from runner.loop.phases import Summary
+from runner.loop.planning import idle_commands
 from runner.loop.ports import RunSink
 from runner.loop.run import Run
 from runner.loop.run_lock import run_lock
@@ -130,6 +132,10 @@ def perform(job: Job, sink: RunSink, parts_of: PartsOf | None = None) -> RunResu
         tell(RunStarted(__version__, job.message, facts))
         for caution in containment.cautions:
             warn(caution)
+        if job.command == "run":
+            common = load_runner_file(job.project_dir).verification.commands
+            for said in idle_commands(_plan_of(job), common):
+                sink(Notice("warning", said))
         budgeted = job.options.budget_usd is not None
         summary = Summary(job.project_dir, tell)
         history = HistoryKeeper(job.project_dir, job.command, summary, clean=redactor.value)
@@ -149,6 +155,10 @@ def _verification(job: Job) -> tuple[Path, Verification]:
     return job.project_dir, load_runner_file(job.project_dir).verification
 
 
+def _plan_of(job: Job) -> StatusFile | None:
+    return StatusRepository(status_path(job.project_dir)).load()
+
+
 def _check_before_spending(job: Job) -> None:
     """Find what would end the run anyway, before anything is paid for."""
     find_program("git", job.project_dir)  # refused now, where it is an agent's to write
@@ -157,10 +167,10 @@ def _check_before_spending(job: Job) -> None:
     )
     if job.command == "run":
         require_runnable_verification(job.project_dir, policy)
-    for instruction in Instruction:
+    for instruction in NAMES:
         if has_instruction(instruction):
             instruction_text(job.project_dir, instruction)
-    file = StatusRepository(status_path(job.project_dir)).load()
+    file = _plan_of(job)
     SpendBook(job.project_dir).load()
     Trust(user_state_directory()).require_usable(job.project_dir)
     # A run with nothing to work on may need no agent; a scripted model brings a key of its own.
@@ -298,6 +308,10 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
         facts.append(("Gate policy", options.gate_policy))
     models = (options.plan_model, options.model, options.review_model or options.plan_model)
     facts.append(("Thinking", thinking_summary(models, options.thinking_tokens)))
+    if not options.plan_review:
+        facts.append(("Plan review", "off; plans are not compared with SPEC.md"))
+    if options.thinking_tokens is not None:
+        facts.append(("Thinking", f"{options.thinking_tokens} tokens"))
     if options.max_cost_usd is not None:
         facts.append(("Max cost", format_cost(options.max_cost_usd)))
     if budget := spec_budget(job.project_dir, options.budget_usd):

@@ -22,6 +22,7 @@ TERMINATED = _SIGNAL_BASE + signal.SIGTERM
 EXIT_CODES = MappingProxyType(
     {
         ExitReason.ALL_PASSED: SUCCESS,
+        ExitReason.PARTLY_PASSED: SUCCESS,
         ExitReason.ALL_VERIFIED: SUCCESS,
         ExitReason.PHASE_COMPLETE: SUCCESS,
         ExitReason.FAILED: FAILURE,
@@ -39,13 +40,18 @@ EXIT_CODES = MappingProxyType(
 )
 
 
-def exit_code(reason: ExitReason, signal_number: int | None = None) -> int:
+def exit_code(
+    reason: ExitReason, signal_number: int | None = None, *, needs_person: bool = False
+) -> int:
     """Return the process exit code of a run.
 
     Args:
         reason: why the run ended.
         signal_number: the signal behind INTERRUPTED; SIGINT when it is not known.
+        needs_person: whether the posture wants a person although the run ended in order.
     """
+    if needs_person:
+        return PERSON_NEEDED
     if reason is ExitReason.INTERRUPTED and signal_number is not None:
         return _SIGNAL_BASE + signal_number
     return EXIT_CODES[reason]

@@ -28,6 +28,7 @@ LAST_SECONDS = 15.0
 _PAUSES = (2.0, 4.0)  # between the three tries, in seconds
 _EVENT_OF: Mapping[ExitReason, str] = {
     ExitReason.ALL_PASSED: "finished",
+    ExitReason.PARTLY_PASSED: "finished",
     ExitReason.ALL_VERIFIED: "finished",
     ExitReason.PHASE_COMPLETE: "finished",
     ExitReason.ALL_BLOCKED: "paused",

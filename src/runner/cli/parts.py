@@ -4,16 +4,19 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from runner.agent.containment.status import Containment
-from runner.agent.verifying import verification_problem
 from runner.autonomy.assembly import open_control_plane
+from runner.autonomy.enums import GatePolicy
 from runner.autonomy.service import ControlPlane
 from runner.cli.guards import ReadOnlyReviews, ReadOnlyRun
 from runner.cli.judging import checkpoints_of, judges_of
 from runner.cli.presenter.output import Output
 from runner.cli.starting import start_defaults, start_parameters
+from runner.cli.verification import command_problem
+from runner.config.postures import Posture
 from runner.config.run_options import RunOptions
 from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
@@ -26,6 +29,7 @@ from runner.loop.drift import SpecText
 from runner.loop.events import DeliverablesPlanned, StatusChanged
 from runner.loop.flow import Flow
 from runner.loop.ledger import was_rolled_back
+from runner.loop.plan_review import PlanReview, PlanReviewSettings
 from runner.loop.plane import Plane
 from runner.loop.ports import Deliverables, RunSink, SessionGuard
 from runner.loop.reviewing import ReviewFlow
@@ -34,6 +38,7 @@ from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Step
 from runner.loop.syncing import SyncFlow
 from runner.loop.takeover import TakeOver
+from runner.loop.tree_identity import tree_identity
 from runner.marker import Instruction
 from runner.security.settings import PolicySettings
 
@@ -106,7 +111,7 @@ def parts_of_sync(
             on_change=lambda change: sink(_status_changed(change)),
             on_create=lambda ids: sink(DeliverablesPlanned(ids)),
             tracker=tracker,
-            command_problem=lambda command: verification_problem(command, project, policy),
+            command_problem=lambda command: command_problem(command, project, policy),
         ),
         (ReadOnlyRun(project, containment),),
     )
@@ -126,18 +131,23 @@ def parts_of_run(
         lambda: DeliverableTools(
             claims,
             on_create=lambda ids: sink(DeliverablesPlanned(ids)),
-            command_problem=lambda command: verification_problem(command, project, policy),
+            command_problem=lambda command: command_problem(command, project, policy),
+            revises=lambda: claims.revising,
         )
     )
     plane = open_plane(project, options.posture)
+    common = tuple(load_runner_file(project).verification.commands)
+    standing = plane.policy.standing
     flow = SteppedFlow(
         StepSettings(
             spec_id_of(project, claims),
             start_parameters(options),
             options.one_phase,
-            common_verification=load_runner_file(project).verification.commands,
+            common_verification=common,
             rolled_back=lambda: was_rolled_back(project),
-            defaults=start_defaults(plane.policy.standing),
+            defaults=start_defaults(standing),
+            tree_of=partial(tree_identity, project),
+            unattended=standing is not None and standing.posture is Posture.UNATTENDED,
         ),
         plane=Plane(plane, sink, own=plane.program),
         claims=claims,
@@ -152,6 +162,17 @@ def parts_of_run(
         checkpoints=lambda session_id: checkpoints_of(project, session_id, sink),
         spec_text=SpecText(project),
         sink=sink,
+        plan_review=PlanReview(
+            PlanReviewSettings(
+                options.plan_review,
+                GatePolicy(options.gate_policy or plane.core.defaults.gate_policy),
+            ),
+            project,
+            common=common,
+            claims=claims,
+            take_verdict=tools.take_verdict,
+            sink=sink,
+        ),
     )
     return Parts(flow, claims, tools.make, (ReadOnlyReviews(project),))
 
@@ -208,6 +229,7 @@ def open_plane(project: Path, posture: str | None) -> ControlPlane:
         environ=os.environ,
         interactive=Output(sys.stdout).is_terminal(),
         posture=posture,
+        tree_of=partial(tree_identity, project),
     )
 
 

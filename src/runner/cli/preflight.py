@@ -28,16 +28,16 @@ from runner.cli.verification import IN_PLACE_HINT, place_of_verification
 from runner.config.agent_file import load_agent_file
 from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.feature_flags import resolve_flags
-from runner.config.instructions import instruction_text
+from runner.config.instructions import NAMES, instruction_text
 from runner.config.project import require_spec
 from runner.config.resolve import Chosen
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.installation import isolate
+from runner.loop.planning import idle_commands
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import spec_budget
-from runner.marker import Instruction
 from runner.programs import find_program
 from runner.security.policy import judge_command
 from runner.wording import format_cost, plural
@@ -147,7 +147,7 @@ def _spec(name: str, chosen: Chosen) -> Iterator[Finding]:
 
 def _configuration(name: str, chosen: Chosen) -> Iterator[Finding]:
     load_agent_file(chosen.project_dir)
-    for instruction in Instruction:
+    for instruction in NAMES:
         instruction_text(chosen.project_dir, instruction)
     yield Finding(name, "ok", "runner.toml, agent.json and instructions can be read")
 
@@ -185,6 +185,8 @@ def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
     file = StatusRepository(status_path(chosen.project_dir)).load()
     found = "no deliverables yet" if file is None else plural(file.counts.total, "deliverable")
     yield Finding(name, "ok", found)
+    for said in idle_commands(file, chosen.file.verification.commands):
+        yield Finding(name, "warn", said)
     if not os.access(chosen.project_dir, os.W_OK):
         hint = "Check the owner and permissions of the project."
         yield Finding(name, "fail", "the project can't be written", hint)

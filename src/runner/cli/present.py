@@ -115,7 +115,7 @@ def finish(job: Job, presented: Presented) -> None:
         typer.Exit: always.
     """
     result, lost = presented.result, presented.lost
-    code = exit_code(result.exit_reason, result.signal_number)
+    code = exit_code(result.exit_reason, result.signal_number, needs_person=result.needs_person)
     diverged = job.divergences()
     if diverged:
         typer.echo(

@@ -17,6 +17,13 @@ class Counts(TypedDict):
     pending: int
 
 
+class BlockedWork(TypedDict):
+    """A blocked deliverable; `reason` is null where nobody gave one."""
+
+    id: str
+    reason: str | None
+
+
 class ResultObject(TypedDict):
     """What `--output-format json` prints, and the last line of `stream-json`."""
 
@@ -41,6 +48,8 @@ class ResultObject(TypedDict):
     message: str
     hint: str | None
     blocked_ids: list[str]
+    blocked: list[BlockedWork]
+    waiting_ids: list[str]
     quota_resets_at: int | None
     divergences: list[str]
 
@@ -66,7 +75,9 @@ def result_object(ended: RunEnded) -> ResultObject:
         type="result",
         command=result.command,
         exit_reason=result.exit_reason,
-        exit_code=exit_code(result.exit_reason, result.signal_number)
+        exit_code=exit_code(
+            result.exit_reason, result.signal_number, needs_person=result.needs_person
+        )
         or (FAILURE if divergences else SUCCESS),
         spec_id=result.spec_id,
         session_id=details.get("session_id"),
@@ -90,6 +101,10 @@ def result_object(ended: RunEnded) -> ResultObject:
         message=visible(result.message),
         hint=visible(result.hint) if result.hint else None,
         blocked_ids=list(result.blocked_ids),
+        blocked=[
+            BlockedWork(id=i, reason=result.blocked_reasons.get(i)) for i in result.blocked_ids
+        ],
+        waiting_ids=list(result.waiting_ids),
         quota_resets_at=result.quota_resets_at,
         divergences=divergences,
     )

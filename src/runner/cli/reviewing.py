@@ -40,8 +40,14 @@ def review_with_agent(plane: ControlPlane, project: Path, values: Mapping[str, A
     if not isinstance(due, str):
         return due
     phase_id = values["phase_id"]
-    changed = _changed_commands(plane, due, phase_id)
-    step = Step(values["step_id"], _GATE, phase_id, changed_commands=changed)
+    view = plane.call("session", "status", session_id=due)["data"]
+    step = Step(
+        values["step_id"],
+        _GATE,
+        phase_id,
+        changed_commands=_changed_commands(view, phase_id),
+        scope=view.get("last_step_scope") or "phase",
+    )
     verdict, problem = _reviewed(project, due, step)
     if verdict is None:
         error = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, problem)
@@ -56,11 +62,8 @@ def review_with_agent(plane: ControlPlane, project: Path, values: Mapping[str, A
     return plane.program.call("review", "gate", **{**values, **made})
 
 
-def _changed_commands(
-    plane: ControlPlane, session_id: str, phase_id: str
-) -> Mapping[str, Any] | None:
+def _changed_commands(view: Mapping[str, Any], phase_id: str) -> Mapping[str, Any] | None:
     """Return what the phase's commands were and are, if they are not those of the session's start."""
-    view = plane.call("session", "status", session_id=session_id)["data"]
     changes = view.get("changed_commands") or ()
     return next((change for change in changes if change["phase_id"] == phase_id), None)
 

@@ -80,7 +80,7 @@ def status_object(view: StatusView) -> dict[str, Any]:
         "spec_id": file.spec_id,
         "project_dir": str(view.project_dir),
         "planned": view.file is not None,
-        "complete": file.all_achievable_passed,
+        "complete": file.all_achievable_passed and not file.unreachable,
         "spec_changed": view.spec_edited,
         "created_at": _iso(file.created_at),
         "updated_at": _iso(file.updated_at),
@@ -153,6 +153,8 @@ def _deliverable(file: StatusFile, item: Deliverable, width: int, effort: Effort
     waits_for = file.unmet_dependencies(item)
     if waits_for and item.status is not Status.PASSED:
         yield margin + fit(f"waits for {', '.join(waits_for)}", WIDTH - len(margin))
+    if item.blocked_reason:
+        yield margin + fit(f"because: {item.blocked_reason}", WIDTH - len(margin))
     if took := effort_text(effort.as_object()):
         yield margin + took
 
@@ -179,6 +181,8 @@ def _outlook(view: StatusView, file: StatusFile) -> Iterator[str]:
         yield "`runner run` verifies and reviews every phase again."
     elif file.all_achievable_passed and view.is_open:
         yield "All achievable deliverables passed; a phase is still to be verified or reviewed."
+    elif file.all_achievable_passed and file.blocked:
+        yield "Partly passed: what is not blocked has passed; a person is needed for the rest."
     elif file.all_achievable_passed and claimed_only(view.rows.values()):
         yield "All achievable deliverables are claimed to pass; nothing was proved."
     elif file.all_achievable_passed:
@@ -188,7 +192,7 @@ def _outlook(view: StatusView, file: StatusFile) -> Iterator[str]:
     else:
         yield "Nothing can be worked on: what is pending waits for what has not passed."
     if file.blocked:
-        yield "What is blocked needs what .runner-note.md says is missing; after that set"
+        yield "What is blocked needs what its reason or .runner-note.md names; after that set"
         yield '"blocked": false in .runner/status.json, and `runner run` tries it again.'
 
 
@@ -220,6 +224,7 @@ def _phase_object(view: StatusView, file: StatusFile, phase: Phase) -> dict[str,
                 "id": item.id,
                 "description": item.description,
                 "status": item.status.value,
+                "blocked_reason": item.blocked_reason,
                 "waits_for": list(file.unmet_dependencies(item)),
                 **efforts.get(item.id, Effort()).as_object(),
             }

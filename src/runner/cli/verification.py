@@ -9,6 +9,16 @@ from runner.config.dependencies import Tree, setup_commands
 from runner.config.runner_file import Verification, load_runner_file
 from runner.errors import ConfigError
 from runner.security.settings import PolicySettings
+from runner.security.vacuous import vacuous
+
+
+def command_problem(command: str, project: Path, policy: PolicySettings) -> str | None:
+    """Return why a planned verification command can't be taken, None when it can.
+
+    It would not be run, or it could not fail and so would prove nothing.
+    """
+    return verification_problem(command, project, policy) or vacuous(command)
+
 
 IN_PLACE_HINT = (
     "Files that git ignores, and caches that agents can write, then decide what passes. Where a "

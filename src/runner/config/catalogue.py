@@ -242,6 +242,13 @@ GATE_POLICY = Option[str | None](
 NO_GATES = Option[bool](
     "no-gates", kinds.FLAG, False, "Do not have phases reviewed; they are verified only."
 )
+PLAN_REVIEW = Option[bool](
+    "plan-review",
+    kinds.FLAG,
+    True,
+    "Have a plan reviewed against SPEC.md before work on it begins.",
+    default_shown="on",
+)
 ONE_PHASE = Option[bool](
     "one-phase", kinds.FLAG, False, "End where the phase at work is complete (exit code 0)."
 )
@@ -298,6 +305,7 @@ RUN_OPTIONS: tuple[Option[Any], ...] = (
     ALLOW_DESTRUCTIVE,
     GATE_POLICY,
     NO_GATES,
+    PLAN_REVIEW,
     ONE_PHASE,
     MAX_CONSECUTIVE_ERRORS,
     MAX_REVIEW_CYCLES,

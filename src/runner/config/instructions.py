@@ -4,11 +4,11 @@ from pathlib import Path
 
 from runner.config.reading import read_text
 from runner.errors import ConfigError, PrerequisiteError
-from runner.marker import Instruction
+from runner.marker import PLAN_REVIEW, Instruction
 from runner.resources import data_path, data_text
 
 
-def has_instruction(instruction: Instruction) -> bool:
+def has_instruction(instruction: str) -> bool:
     """Return whether runner ships a text for it; review and remediate come with the gates."""
     try:
         data_path("instructions", f"{instruction}.md")
@@ -17,8 +17,12 @@ def has_instruction(instruction: Instruction) -> bool:
     return True
 
 
-def instruction_text(project_dir: Path, instruction: Instruction) -> str:
-    """Return the text for `instruction` (seed 001, A.2).
+NAMES = (*Instruction, PLAN_REVIEW)
+"""The names of all instructions: one for each kind of session, and one for reviews of plans."""
+
+
+def instruction_text(project_dir: Path, instruction: str) -> str:
+    """Return the text of the instruction with that name (seed 001, A.2).
 
     `.runner/<instruction>.md` in the project replaces the shipped text as a whole.
 

@@ -27,6 +27,7 @@ class RunOptions:
         posture: sets the defaults of the control plane; None for what the surroundings say.
         gate_policy: what a verdict means; None for the posture's.
         gates: whether phases are reviewed at all.
+        plan_review: whether a plan is reviewed before work on it begins.
         one_phase: whether to end where a phase does.
         max_consecutive_errors: failed steps in a row; None for the posture's.
         max_review_cycles: reviews of one phase; None for the posture's.
@@ -49,6 +50,7 @@ class RunOptions:
     posture: str | None = catalogue.POSTURE.default
     gate_policy: str | None = catalogue.GATE_POLICY.default
     gates: bool = True
+    plan_review: bool = catalogue.PLAN_REVIEW.default
     one_phase: bool = catalogue.ONE_PHASE.default
     max_consecutive_errors: int | None = catalogue.MAX_CONSECUTIVE_ERRORS.default
     max_review_cycles: int | None = catalogue.MAX_REVIEW_CYCLES.default
@@ -80,6 +82,7 @@ class RunOptions:
             posture=chosen[catalogue.POSTURE],
             gate_policy=chosen.get(catalogue.GATE_POLICY),
             gates=not chosen.get(catalogue.NO_GATES),
+            plan_review=chosen.get(catalogue.PLAN_REVIEW),
             one_phase=chosen.get(catalogue.ONE_PHASE),
             max_consecutive_errors=chosen.get(catalogue.MAX_CONSECUTIVE_ERRORS),
             max_review_cycles=chosen.get(catalogue.MAX_REVIEW_CYCLES),

@@ -1,5 +1,6 @@
 """Turn the JSON that an agent gives to a tool into values, or say precisely what is wrong."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
@@ -16,6 +17,10 @@ from runner.deliverables.schemas import (
 from runner.deliverables.transitions import Draft
 from runner.errors import DeliverableError
 
+_SHORTEST_REASON = 10
+_LONGEST_REASON = 1000
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
 _T = TypeVar("_T")
 _Reader = Callable[[Any, str], _T]
 
@@ -26,6 +31,7 @@ class Plan:
 
     drafts: tuple[Draft, ...]
     phases: tuple[PhaseDraft, ...]
+    remove: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +50,41 @@ class ArgumentReader:
         self._tool = tool
 
     def plan(self, args: Any) -> Plan:
-        fields = self.fields(args, "the input", required=("deliverables",), optional=("phases",))
+        fields = self.fields(
+            args, "the input", required=("deliverables",), optional=("phases", "remove")
+        )
         items = self.array(fields["deliverables"], "deliverables")
         phases = self.array(fields.get("phases", []), "phases")
         return Plan(
             tuple(self._draft(v, f"deliverables[{i}]") for i, v in enumerate(items)),
             tuple(self._phase(v, f"phases[{i}]") for i, v in enumerate(phases)),
+            _given(fields, "remove", self._strings) or (),
         )
 
     def deliverable_id(self, args: Any) -> str:
         fields = self.fields(args, "the input", required=("deliverableId",))
         return self.string(fields["deliverableId"], "deliverableId")
 
-    def status_change(self, args: Any) -> tuple[str, Status]:
-        fields = self.fields(args, "the input", required=("deliverableId", "status"))
+    def status_change(self, args: Any) -> tuple[str, Status, str | None]:
+        """Return the deliverable's id, its new status, and the reason of a block."""
+        fields = self.fields(
+            args, "the input", required=("deliverableId", "status"), optional=("reason",)
+        )
         deliverable_id = self.string(fields["deliverableId"], "deliverableId")
-        return deliverable_id, self._status(fields["status"], "status")
+        status = self._status(fields["status"], "status")
+        reason = self.string(fields.get("reason", ""), "reason")
+        return deliverable_id, status, self._reason(reason) if status is Status.BLOCKED else None
+
+    def _reason(self, text: str) -> str:
+        reason = " ".join(_UNPRINTABLE.sub("\ufffd", text).split())
+        if len(reason) < _SHORTEST_REASON:
+            self.refuse(
+                'blocked needs a "reason": what outside the project prevents it, how you found that '
+                "out, and what a person has to provide. A reviewer examines it"
+            )
+        if len(reason) > _LONGEST_REASON:
+            self.refuse(f"reason has {len(reason)} characters; say it in {_LONGEST_REASON}")
+        return reason
 
     def query(self, args: Any) -> ListQuery:
         fields = self.fields(args, "the input", optional=("filter", "limit"))

@@ -108,6 +108,7 @@ def _deliverable_fields(deliverable: Deliverable) -> _Json:
         "acceptanceCriteria": list(deliverable.acceptance_criteria),
         "passed": deliverable.status is Status.PASSED,
         "blocked": deliverable.status is Status.BLOCKED,
+        "blockedReason": deliverable.blocked_reason,
         "deprecatedAt": _iso(deliverable.deprecated_at),
         "phase": deliverable.phase,
         "dependsOn": list(deliverable.depends_on) or None,
@@ -156,6 +157,7 @@ def _deliverable(value: Any, at: Pointer) -> Deliverable:
         description=_required(raw, "description", at, _string),
         acceptance_criteria=_required(raw, "acceptanceCriteria", at, _strings),
         status=_status(raw, at),
+        blocked_reason=_blocked_reason(raw),
         deprecated_at=_optional(raw, "deprecatedAt", at, _date),
         phase=_optional(raw, "phase", at, _id),
         depends_on=_optional(raw, "dependsOn", at, _strings) or (),
@@ -173,6 +175,12 @@ def _status(raw: _Json, at: Pointer) -> Status:
     if blocked:
         return Status.BLOCKED
     return Status.PASSED if passed else Status.PENDING
+
+
+def _blocked_reason(raw: _Json) -> str | None:
+    """Return the reason of a block. Another program may use the field: it is never refused."""
+    reason = raw.get("blockedReason")
+    return reason if isinstance(reason, str) and raw.get("blocked") else None
 
 
 def _required(raw: _Json, key: str, at: Pointer, read: Callable[[Any, Pointer], _T]) -> _T:

@@ -27,6 +27,7 @@ class Deliverable:
         phase: the phase's id, None for the implicit phase.
         depends_on: ids that must have passed first; a hand-written file may name unknown ones.
         verification: shell commands that verify it.
+        blocked_reason: why it is blocked, as whoever blocked it says; None where nobody says.
         deprecated_at: the day it left the spec; from then on it counts for nothing.
     """
 
@@ -38,6 +39,7 @@ class Deliverable:
     phase: str | None = None
     depends_on: tuple[str, ...] = ()
     verification: tuple[str, ...] = ()
+    blocked_reason: str | None = None
 
     @property
     def is_active(self) -> bool:
@@ -96,12 +98,33 @@ class StatusFile:
 
     @property
     def achievable(self) -> tuple[Deliverable, ...]:
-        """The active deliverables that are not blocked."""
-        return tuple(d for d in self.active if d.status is not Status.BLOCKED)
+        """The active deliverables that neither are blocked nor wait for one that is."""
+        waiting = {d.id for d in self.unreachable}
+        return tuple(
+            d for d in self.active if d.status is not Status.BLOCKED and d.id not in waiting
+        )
 
     @property
     def blocked(self) -> tuple[Deliverable, ...]:
         return tuple(d for d in self.active if d.status is Status.BLOCKED)
+
+    @property
+    def unreachable(self) -> tuple[Deliverable, ...]:
+        """The pending deliverables that wait, directly or not, for a blocked one."""
+        if not self.blocked:
+            return ()
+        dependents: dict[str, list[Deliverable]] = {}
+        for deliverable in self.active:
+            for needed in deliverable.depends_on:
+                dependents.setdefault(needed, []).append(deliverable)
+        reached: set[str] = set()
+        edge = [d.id for d in self.blocked]
+        while edge:
+            for dependent in dependents.get(edge.pop(), ()):
+                if dependent.status is Status.PENDING and dependent.id not in reached:
+                    reached.add(dependent.id)
+                    edge.append(dependent.id)
+        return tuple(d for d in self.active if d.id in reached)
 
     @property
     def counts(self) -> Counts:

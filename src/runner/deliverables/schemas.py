@@ -89,12 +89,18 @@ TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
     "create": {
         "type": "object",
         "properties": {
-            "deliverables": {"type": "array", "items": _DRAFT, "minItems": 1},
+            "deliverables": {"type": "array", "items": _DRAFT},
             "phases": {
                 "type": "array",
                 "items": _PHASE,
                 "description": "The phases in working order, with their titles; leave it out "
                 "when the specification has no stages.",
+            },
+            "remove": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Ids of deliverables to take out of the plan; only while you correct "
+                "it after its review.",
             },
         },
         "required": ["deliverables"],
@@ -105,6 +111,11 @@ TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
         "properties": {
             "deliverableId": _ID,
             "status": {"type": "string", "enum": list(STATUS_VALUES)},
+            "reason": {
+                "type": "string",
+                "description": "Required for blocked: what outside the project prevents it, how you "
+                "found that out, and what a person has to provide. A reviewer examines it.",
+            },
         },
         "required": ["deliverableId", "status"],
         "additionalProperties": False,
@@ -152,10 +163,12 @@ TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
 
 TOOL_DESCRIPTIONS: dict[str, str] = {
     "create": "Record the deliverables planned from the spec. Each starts as pending. Give all of "
-    "them in one call if you can; when one is refused, none of the call is created.",
+    "them in one call if you can; when one is refused, none of the call is created. While you "
+    "correct a plan after its review, an id that exists replaces that deliverable as a whole.",
     "set_status": "Record where a deliverable stands. passed: you have checked every acceptance "
     "criterion by running it. blocked: something outside the project prevents it (a missing key, "
-    "service or device), never because it is hard; possible only while it has not passed. "
+    "service or device), never because it is hard; it needs a reason, which an independent reviewer "
+    "examines, and is possible only while it has not passed. "
     "pending: it does not, or no longer, meet its criteria.",
     "list": "Show deliverables with their acceptance criteria, in the order to work on them. "
     "Deprecated ones are left out. Filter by status, and in a sync by verified.",

@@ -13,6 +13,7 @@ from runner.deliverables.arguments import ArgumentReader, ListQuery, Plan
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review_arguments import ReviewReader
+from runner.deliverables.revision import revise
 from runner.deliverables.verification import VerificationTracker
 from runner.errors import DeliverableError
 from runner.wording import plural
@@ -50,7 +51,8 @@ class DeliverableTools:
         bound_task: the only deliverable whose status this session may set; None for any. The
             attribute of that name can be set between two steps.
         tracker: what `verify` marks and the filter `verified` asks; None outside of sync.
-        command_problem: says why a verification command would not be run, None when it would.
+        command_problem: says why a verification command can't be taken, None when it can.
+        revises: whether the session corrects a plan on which no work has begun.
 
     Attributes:
         review: the verdict that `submit_review` accepted; None once it is not trusted.
@@ -65,35 +67,38 @@ class DeliverableTools:
         bound_task: str | None = None,
         tracker: VerificationTracker | None = None,
         command_problem: Callable[[str], str | None] = lambda _: None,
+        revises: Callable[[], bool] = lambda: False,
     ) -> None:
         self.bound_task = bound_task
         self.review: ReviewVerdict | None = None
         self._command_problem = command_problem
+        self._revises = revises
         self._repository = repository
         self._on_change = on_change
         self._on_create = on_create
         self._tracker = tracker
 
     def create(self, args: Any) -> str:
-        """Create all given deliverables, or none; an id that exists is refused."""
+        """Create all given deliverables, or none; an id that exists is refused.
+
+        In a session that corrects a plan it replaces the deliverable.
+        """
         plan = ArgumentReader("create").plan(args)
         self._check_commands(plan)
-        file = self._repository.update(
-            lambda current: transitions.create(current, plan.drafts, plan.phases)
-        )
+        file = self._repository.update(lambda current: self._planned(current, plan))
         ids = tuple(draft.id for draft in plan.drafts)
         self._on_create(ids)
         return f"Created {len(ids)}: {', '.join(ids)}. {_summary(file)}"
 
     def set_status(self, args: Any) -> str:
         """Set a deliverable's status; in a bound session only the bound one's."""
-        deliverable_id, status = ArgumentReader("set_status").status_change(args)
+        deliverable_id, status, reason = ArgumentReader("set_status").status_change(args)
         self._check_bound(deliverable_id)
         before: list[Deliverable] = []
 
         def change(current: StatusFile) -> StatusFile:
             before.append(transitions.require_active(current, deliverable_id))
-            return transitions.set_status(current, deliverable_id, status)
+            return transitions.set_status(current, deliverable_id, status, reason=reason)
 
         file = self._repository.update(change)
         old = before[-1]
@@ -162,6 +167,17 @@ class DeliverableTools:
             f"{plural(len(self.review.findings), 'finding')}. End the session."
         )
 
+    def _planned(self, current: StatusFile, plan: Plan) -> StatusFile:
+        if self._revises():
+            return revise(current, plan.drafts, plan.phases, plan.remove)
+        if plan.remove:
+            raise DeliverableError(
+                "Deliverables can be removed only from a plan that is corrected after its review. "
+                "Nothing was created.",
+                hint="Leave `remove` out.",
+            )
+        return transitions.create(current, plan.drafts, plan.phases)
+
     def _check_commands(self, plan: Plan) -> None:
         """Refuse commands now that would be refused at every verification."""
         owners: tuple[Draft | PhaseDraft, ...] = (*plan.drafts, *plan.phases)
@@ -170,9 +186,9 @@ class DeliverableTools:
                 reason = self._command_problem(command)
                 if reason is not None:
                     raise DeliverableError(
-                        f"create: the verification command {command[:200]!r} of {owner.id} would "
-                        f"not be run: {reason} Nothing was created.",
-                        hint="Use a command that may be run, or leave it out.",
+                        f"create: the verification command {command[:200]!r} of {owner.id} can't "
+                        f"be used: {reason} Nothing was created.",
+                        hint="Use a command that may be run and that can fail, or leave it out.",
                     )
 
     def _check_bound(self, deliverable_id: str) -> None:
@@ -208,6 +224,8 @@ class DeliverableTools:
         if waits_for:
             facts.append(f"waits for {', '.join(waits_for)}")
         lines = [f"{deliverable.id} {' · '.join(facts)}", deliverable.description]
+        if deliverable.blocked_reason:
+            lines.append(f"blocked because: {deliverable.blocked_reason}")
         lines += [f"- {criterion}" for criterion in deliverable.acceptance_criteria]
         lines += [f"$ {command}" for command in deliverable.verification]
         return "\n".join(lines)

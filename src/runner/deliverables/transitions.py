@@ -47,21 +47,32 @@ class Draft:
     verification: tuple[str, ...] = ()
 
 
-def set_status(file: StatusFile, deliverable_id: str, status: Status) -> StatusFile:
+def set_status(
+    file: StatusFile, deliverable_id: str, status: Status, *, reason: str | None = None
+) -> StatusFile:
     """Return `file` with one deliverable's status changed.
+
+    Args:
+        file: the deliverables.
+        deliverable_id: which one.
+        status: the new one.
+        reason: why it is blocked; for any other status it is dropped.
 
     Raises:
         DeliverableError: unknown or deprecated deliverable, or a passed one to be blocked.
     """
     deliverable = require_active(file, deliverable_id)
-    if deliverable.status is status:
+    kept = reason or deliverable.blocked_reason if status is Status.BLOCKED else None
+    if (deliverable.status, deliverable.blocked_reason) == (status, kept):
         return file
+    if deliverable.status is status:
+        return _put(file, replace(deliverable, blocked_reason=kept))
     if status not in _ALLOWED[deliverable.status]:
         raise DeliverableError(
             f"{deliverable_id} has passed, and what has passed can't be blocked.",
             hint=f"If it no longer works, set {deliverable_id} to pending first.",
         )
-    return _put(file, replace(deliverable, status=status))
+    return _put(file, replace(deliverable, status=status, blocked_reason=kept))
 
 
 def deprecate(file: StatusFile, deliverable_id: str, today: date) -> StatusFile:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from runner.deliverables.model import Deliverable
-from runner.marker import Instruction
+from runner.marker import PLAN_REVIEW, PLAN_SCOPE, Instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,7 @@ class Assignment:
         briefing: what else its prompt has to say.
         phase_id: the phase it works in; that of the deliverable where None.
         step_id: the step it belongs to, None outside of steps.
+        scope: of a review, as in its marker.
     """
 
     instruction: Instruction
@@ -22,6 +23,12 @@ class Assignment:
     briefing: str | None = None
     phase_id: str | None = None
     step_id: str | None = None
+    scope: str | None = None
+
+    @property
+    def text_name(self) -> str:
+        """The name of its instruction's text."""
+        return PLAN_REVIEW if self.scope == PLAN_SCOPE else self.instruction
 
     @property
     def phase(self) -> str | None:

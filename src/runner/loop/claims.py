@@ -21,8 +21,11 @@ class ClaimedDeliverables(StatusRepository):
     Outside of a step it is the repository itself, so that planning writes as ever.
     """
 
+    revising = False
+    """Whether the session at work corrects a plan before work begins, see `transitions.revise`."""
     _task_id: str | None = None
     _word: Status = Status.PENDING
+    _reason: str | None = None
     _kept: StepWord | None = None
 
     def bind(self, task_id: str, *, step_id: str, proof: str | None) -> None:
@@ -38,6 +41,7 @@ class ClaimedDeliverables(StatusRepository):
         kept = self._keeper(step_id, task_id, proof) if proof else None
         if task_id != self._task_id:
             self._task_id, self._word = task_id, kept.read() if kept else Status.PENDING
+            self._reason = None
         elif kept is not None and self._word is not Status.PENDING:
             kept.keep(self._word)
         self._kept = kept
@@ -50,13 +54,18 @@ class ClaimedDeliverables(StatusRepository):
         """
         if reported and self._kept is not None:
             self._kept.drop()
-        self._task_id = self._kept = None
+        self._task_id = self._kept = self._reason = None
         self._word = Status.PENDING
 
     @property
     def word(self) -> Status:
         """What the agent last said of the bound deliverable."""
         return self._word
+
+    @property
+    def reason(self) -> str | None:
+        """Why the bound deliverable is blocked, as the agent said; None while it is not."""
+        return self._reason
 
     def accepted(self) -> StatusFile | None:
         """Return what the file says, without the agent's word."""
@@ -74,7 +83,7 @@ class ClaimedDeliverables(StatusRepository):
         after = change(self.load() or StatusFile(self._derived_spec_id()))
         found = after.find(self._task_id)
         if found is not None:
-            self._word = found.status
+            self._word, self._reason = found.status, found.blocked_reason
             if self._kept is not None:
                 self._kept.keep(found.status)
         return after
@@ -84,6 +93,9 @@ class ClaimedDeliverables(StatusRepository):
 
     def _seen(self, file: StatusFile) -> StatusFile:
         deliverables = tuple(
-            replace(d, status=self._word) if d.id == self._task_id else d for d in file.deliverables
+            replace(d, status=self._word, blocked_reason=self._reason)
+            if d.id == self._task_id
+            else d
+            for d in file.deliverables
         )
         return replace(file, deliverables=deliverables)

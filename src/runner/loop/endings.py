@@ -10,7 +10,14 @@ from runner.deliverables.model import StatusFile
 from runner.loop.events import ExitReason
 from runner.loop.phases import claimed_only, phase_rows
 from runner.loop.plane import PlaneRefusedError
-from runner.loop.termination import PLAN_RULES, Ending, Limits, Situation, evaluate
+from runner.loop.termination import (
+    PLAN_RULES,
+    Ending,
+    Limits,
+    Situation,
+    evaluate,
+    passed_ending,
+)
 from runner.wording import plural
 
 CHANGED_SPEC = Ending(
@@ -30,6 +37,13 @@ _PROOF = (
     "What their agents claim is all there is. Give the phases verification commands ([verification] "
     "in .runner/runner.toml), or run with gates."
 )
+WITHOUT_PLAN_REVIEW = {
+    "action": "accept_plan",
+    "description": "Go on with the plan as it is.",
+    "command": "runner run --no-plan-review",
+}
+"""What is recommended where a plan was not accepted."""
+
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
 _GOES_ON = "`runner run` goes on from here."
 
@@ -49,7 +63,7 @@ def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bo
     """
     status = answer["status"]
     if status == SessionStatus.COMPLETED:
-        return Ending(ExitReason.ALL_PASSED, "All achievable deliverables passed")
+        return passed_ending(file)
     if status == SessionStatus.FAILED:
         return _failed(answer)
     if status == SessionStatus.ENDED:
@@ -61,13 +75,16 @@ def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bo
     return _paused(answer, file, stalled=stalled)
 
 
+_DONE = (ExitReason.ALL_PASSED, ExitReason.PARTLY_PASSED, ExitReason.PHASE_COMPLETE)
+
+
 def with_proof(ending: Ending, phases: Sequence[Mapping[str, Any]]) -> Ending:
     """Return the ending of a run that did what it was for, saying so where nothing was proved.
 
     Args:
         phases: their rows.
     """
-    if ending.reason not in (ExitReason.ALL_PASSED, ExitReason.PHASE_COMPLETE):
+    if ending.reason not in _DONE:
         return ending
     claimed = claimed_only(dict(row) for row in phases)
     if not claimed:
@@ -111,7 +128,7 @@ def structure_changed(drift: Mapping[str, Any] | None) -> Ending:
 
 def signal_of(ending: Ending) -> str:
     """Return the signal of a run that ended without a session to ask."""
-    done = ending.reason.value == "all_passed"
+    done = ending.reason in (ExitReason.ALL_PASSED, ExitReason.PARTLY_PASSED)
     return LoopSignal.SPEC_COMPLETE if done else LoopSignal.PAUSED_NEEDS_ATTENTION
 
 

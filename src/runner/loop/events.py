@@ -4,6 +4,7 @@
 presents a run. Both are plain data: presenters, logs and JSON output are built from them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -159,6 +160,7 @@ class ExitReason(StrEnum):
     """Why a run ended (CONTRACT §3)."""
 
     ALL_PASSED = "all_passed"
+    PARTLY_PASSED = "partly_passed"
     ALL_VERIFIED = "all_verified"
     PHASE_COMPLETE = "phase_complete"
     ALL_BLOCKED = "all_blocked"
@@ -183,6 +185,9 @@ class RunResult:
         message: the termination message of seed 001 §8.9, or the error.
         hint: what the user can do next, where there is something to do.
         quota_resets_at: seconds since the epoch, when the service said so.
+        blocked_reasons: of the blocked deliverables, None where nobody says.
+        waiting_ids: deliverables that wait for blocked ones.
+        needs_person: whether the posture wants a person for this end (`partly_passed`).
     """
 
     command: str
@@ -198,6 +203,9 @@ class RunResult:
     hint: str | None = None
     signal_number: int | None = None
     quota_resets_at: int | None = None
+    blocked_reasons: Mapping[str, str | None] = field(default_factory=dict)
+    waiting_ids: tuple[str, ...] = ()
+    needs_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +219,12 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    """An agent session begins. `number` counts from 1 over the run, retries included."""
+    """An agent session begins.
+
+    Attributes:
+        number: counts from 1 over the run, retries included.
+        scope: of a review, what it looks at: `plan`, `phase` or `spec`.
+    """
 
     number: int
     instruction: Instruction
@@ -221,6 +234,7 @@ class SessionStarted:
     task_title: str | None = None
     phase_id: str | None = None
     step_id: str | None = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

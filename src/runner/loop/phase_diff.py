@@ -225,6 +225,12 @@ def content_before(project_dir: Path, base: Checkpoint, path: str) -> bytes | No
     return None
 
 
+def first_base(project_dir: Path, scope: str) -> Checkpoint | None:
+    """Return what was kept when the first phase of a session began, None when nothing was."""
+    entries = Ledger(project_dir).entries()
+    return next((e for e in entries if (e.kind, e.scope) == (PHASE, scope)), None)
+
+
 def removed_lines(patch: str) -> list[str]:
     """Return the lines that a patch takes out."""
     return [line[1:] for line in _body(patch) if line.startswith("-")]

@@ -1,9 +1,11 @@
 """What a session that plans must leave behind."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from runner.deliverables.model import StatusFile
 from runner.loop.events import SessionOutcome, SessionResult
+from runner.security.vacuous import vacuous
 
 _HAD_ITS_TURN = frozenset(
     {
@@ -14,6 +16,27 @@ _HAD_ITS_TURN = frozenset(
     }
 )
 """Ends of a session that was free to plan. Without a plan the next one begins all over again."""
+
+
+_SHOWN = 200
+
+
+def idle_commands(file: StatusFile | None, common: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a sentence for each verification command that can't fail.
+
+    Args:
+        file: the plan, None where there is none.
+        common: commands that close every phase.
+    """
+    owners = [("[verification] in .runner/runner.toml", tuple(common))]
+    if file is not None:
+        owners += [(phase.id, phase.verification) for phase in file.phases]
+        owners += [(deliverable.id, deliverable.verification) for deliverable in file.active]
+    for owner, commands in owners:
+        for command in commands:
+            why = vacuous(command)
+            if why is not None:
+                yield f"The verification command `{command[:_SHOWN]}` of {owner}: {why}"
 
 
 def planned(result: SessionResult, file: StatusFile | None) -> SessionResult:

@@ -158,13 +158,18 @@ class ReviewBriefing(Protocol):
     """What an independent review is told about a phase."""
 
     def text(
-        self, phase_id: str, *, changed_commands: Mapping[str, Sequence[str]] | None = None
+        self,
+        phase_id: str,
+        *,
+        changed_commands: Mapping[str, Sequence[str]] | None = None,
+        scope: str = "phase",
     ) -> str:
         """Return the briefing, Markdown.
 
         Args:
             changed_commands: with `was` and `is`, where the phase's verification commands are not
                 those that the session was started with; None where they are.
+            scope: `spec` where the whole specification is reviewed with the phase.
         """
         ...
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from runner.deliverables.model import Deliverable, StatusFile
+from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.errors import RunnerError
 from runner.loop.check_files import is_check_file, is_less_telling, may_weaken
 from runner.loop.conditions import for_the_reviewer
@@ -20,12 +20,15 @@ from runner.loop.phase_diff import (
     PhaseDiff,
     added_lines,
     content_before,
+    first_base,
     phase_base,
     removed_lines,
 )
+from runner.loop.plan_brief import spec_text
 from runner.loop.receipts import KeptRun, latest_run
 from runner.loop.repository import find_repository, folder_alone
 from runner.loop.unversioned_brief import Beside
+from runner.security.vacuous import vacuous
 from runner.text.safe import fenced, inline, name, shortened, visible
 from runner.wording import plural, reason
 
@@ -48,6 +51,12 @@ _SINCE = {
     PLANNING: "before planning",
     REVIEWED: "as the last review of this session saw it",
 }
+
+_WHOLE = """\
+This is the last review: nothing else is open, and nobody looks at the work again after you. So it is about
+the **whole specification**, not only about this phase. The plan may have left something out. Go through `SPEC.md`
+sentence by sentence: whatever it asks for and is not there, or does less than it says, is a finding, whether
+a deliverable names it or not. Look at the earlier phases as well: later work may have broken them."""
 
 _PREFACE = """\
 Everything between lines of tildes below was written by the agents under review, or printed by programs that
@@ -79,27 +88,44 @@ class PhaseBriefing:
         self._common = tuple(common_verification)
 
     def text(
-        self, phase_id: str, *, changed_commands: Mapping[str, Sequence[str]] | None = None
+        self,
+        phase_id: str,
+        *,
+        changed_commands: Mapping[str, Sequence[str]] | None = None,
+        scope: str = "phase",
     ) -> str:
         """See `ReviewBriefing.text`. Raises StateError when `status.json` can't be read."""
         file = self._load()
         deliverables = file.of_phase(phase_id) if file is not None else ()
         commands = self._commands(file, phase_id, deliverables)
         run = latest_run(self._project, commands, output_characters=_OUTPUT_CHARACTERS)
+        is_last = scope == "spec"
         parts = [
             f"You review the phase {inline(phase_id)}: {inline(_title(file, phase_id))}.",
             _PREFACE,
+            *(self._whole(file) if is_last else ()),
             "### What was asked for",
             *_criteria(deliverables),
             "### The project's conventions",
             *self._conventions(phase_id),
+            *_blocked(file if is_last else None, deliverables),
             "### What the runner saw when it ran the verification commands",
             *_verification(run, commands),
+            *_idle(commands),
             *_changed(changed_commands),
-            "### What changed since the phase began",
-            *self._changes(phase_id, commands),
+            f"### What changed since {'the work' if is_last else 'the phase'} began",
+            *self._changes(phase_id, commands, from_the_start=is_last),
         ]
         return "\n\n".join(parts)
+
+    def _whole(self, file: StatusFile | None) -> Iterator[str]:
+        """Yield what a review of the whole specification is told besides."""
+        yield _WHOLE
+        yield "### The specification"
+        yield spec_text(self._project)
+        if file is not None:
+            yield "### All phases"
+            yield fenced(shortened(_all_phases(file), _CRITERIA_CHARACTERS), "plan")
 
     def _commands(
         self, file: StatusFile | None, phase_id: str, deliverables: Sequence[Deliverable]
@@ -117,9 +143,13 @@ class PhaseBriefing:
         before = None if base is None else partial(content_before, self._project, base)
         yield from list(for_review(self._project, before)) or ["The project states none."]
 
-    def _changes(self, phase_id: str, commands: Sequence[str]) -> list[str]:
+    def _changes(
+        self, phase_id: str, commands: Sequence[str], *, from_the_start: bool
+    ) -> list[str]:
         repository = find_repository(self._project)
         base = phase_base(self._project, self._scope, phase_id)
+        if from_the_start:
+            base = first_base(self._project, self._scope) or base
         if base is None:
             why = _NO_REPOSITORY if repository is None else "its beginning was not kept"
             return [_no_diff(why)]
@@ -155,10 +185,46 @@ def _criteria(deliverables: Sequence[Deliverable]) -> Iterator[str]:
     text = "\n\n".join(_deliverable(deliverable) for deliverable in deliverables)
     yield (
         f"{plural(len(deliverables), 'deliverable')}, as a planner took them from `SPEC.md`. Where the two "
-        "differ, `SPEC.md` decides. A blocked one is no part of the verdict, unless nothing "
-        "outside the project prevents it."
+        "differ, `SPEC.md` decides. A blocked one was not built; see below what is said of it."
     )
     yield fenced(shortened(text, _CRITERIA_CHARACTERS))
+
+
+def _all_phases(file: StatusFile) -> str:
+    lines = []
+    for phase in file.ordered_phases:
+        lines.append(f"{phase.id}: {phase.title}")
+        lines += [f"  {d.id} [{d.status}] {d.description}" for d in file.of_phase(phase.id)]
+    return "\n".join(lines)
+
+
+def _blocked(file: StatusFile | None, deliverables: Sequence[Deliverable]) -> Iterator[str]:
+    """Yield the blocks that the review judges: those of the phase, in the last review all."""
+    found = file.blocked if file is not None else deliverables
+    claims = [d for d in found if d.status is Status.BLOCKED and d.blocked_reason]
+    by_hand = [d.id for d in found if d.status is Status.BLOCKED and not d.blocked_reason]
+    if by_hand:
+        yield f"Blocked by a person, and so not for you to judge: {inline(', '.join(by_hand))}."
+    if not claims:
+        return
+    yield "### What is said to be blocked"
+    yield (
+        "An agent set these to blocked. That is a claim, and you judge it: does something outside "
+        "of the project really prevent the deliverable, such as a credential, a service or a device "
+        "that is missing and that nothing which could be built here would replace? Hard or long work, "
+        "a failing test or an unclear specification is no such thing. For each block that is "
+        "unfounded, answer `fail` with a finding that names its `deliverableId`: it is then worked on."
+    )
+    text = "\n\n".join(f"{_deliverable(d)}\n  blocked because: {d.blocked_reason}" for d in claims)
+    yield fenced(shortened(text, _CRITERIA_CHARACTERS), "blocked")
+
+
+def _idle(commands: Sequence[str]) -> Iterator[str]:
+    found = [command for command in commands if vacuous(command) is not None]
+    if found:
+        yield "These of the verification commands can't fail, so they prove nothing:"
+        text = "\n".join(f"$ {command}" for command in found)
+        yield fenced(shortened(text, _COMMAND_CHARACTERS), "commands")
 
 
 def _deliverable(deliverable: Deliverable) -> str:
@@ -205,7 +271,8 @@ def _changed(change: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
 
 
 def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
-    moment = _SINCE.get(diff.base.since, "when the phase began")
+    began = inline(diff.base.phase_id or "the phase")
+    moment = _SINCE.get(diff.base.since, f"when {began} began")
     yield (
         f"Compared with the project {moment}, {inline(diff.base.at)}. Changed and deleted files as "
         f"they were are in `{diff.before}`: `diff -u {diff.before}/FILE FILE` shows a file in full."

@@ -125,8 +125,11 @@ class Run:
             duration_seconds=duration_seconds,
             total_cost_usd=now.cost_usd,
             blocked_ids=tuple(d.id for d in file.blocked) if file else (),
+            blocked_reasons={d.id: d.blocked_reason for d in file.blocked} if file else {},
+            waiting_ids=tuple(d.id for d in file.unreachable) if file else (),
             signal_number=self._signal_number,
             quota_resets_at=now.last.quota_resets_at if quota and now.last else None,
+            needs_person=ending.needs_person,
         )
 
     def _deliverables(self) -> StatusFile | None:

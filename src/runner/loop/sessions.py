@@ -248,11 +248,12 @@ class Sessions:
             phase=assignment.phase,
             task=deliverable.id if deliverable else None,
             step=assignment.step_id,
+            scope=assignment.scope,
         )
         last = self.situation.last
         return build_prompt(
             marker,
-            self._around.instruction_text(assignment.instruction),
+            self._around.instruction_text(assignment.text_name),
             self._settings.project_dir,
             file=self.situation.file,
             deliverable=deliverable,
@@ -271,6 +272,7 @@ class Sessions:
             task_title=deliverable.description if deliverable else None,
             phase_id=assignment.phase,
             step_id=assignment.step_id,
+            scope=assignment.scope,
         )
 
     def _note(self, result: SessionResult, *, progressed: bool, counts: bool = True) -> None:

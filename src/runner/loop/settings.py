@@ -54,7 +54,7 @@ class Surroundings:
     Attributes:
         deliverables: read anew before and after every session.
         factory: makes agent sessions.
-        instruction_text: returns the text of an instruction.
+        instruction_text: returns the text of an instruction by its name.
         sink: is told what happens.
         guards: look at every session, in this order.
         sleep: waits a number of seconds.
@@ -62,7 +62,7 @@ class Surroundings:
 
     deliverables: Deliverables
     factory: AgentFactory
-    instruction_text: Callable[[Instruction], str]
+    instruction_text: Callable[[str], str]
     sink: RunSink
     guards: Sequence[SessionGuard] = ()
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep

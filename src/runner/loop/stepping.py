@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -17,6 +17,7 @@ from runner.loop.edits import Edits, PlanEditedError, other_phases
 from runner.loop.endings import (
     CHANGED_SPEC,
     SYNC,
+    WITHOUT_PLAN_REVIEW,
     ending_of,
     phase_ending,
     plan_ending,
@@ -35,6 +36,7 @@ from runner.loop.opening import (
     require_startable,
     resume,
 )
+from runner.loop.plan_review import PlanReview
 from runner.loop.plane import Plane, PlaneRefusedError
 from runner.loop.planning import planned
 from runner.loop.ports import Checkpoints, RunSink
@@ -45,7 +47,7 @@ from runner.loop.steps.implement import announce
 from runner.loop.steps.step import Outcome, Step
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError, interrupted
 from runner.loop.unheeded import unheeded
-from runner.loop.unjudged import still_holds, was_judged
+from runner.loop.unjudged import CHANGED, still_holds, was_judged
 from runner.marker import Instruction
 
 _OWN_RESTS = frozenset(
@@ -53,6 +55,7 @@ _OWN_RESTS = frozenset(
 )
 """Pauses that the loop itself resolves: it is there, and its next agent session is a fresh one."""
 
+_PASSED = (ExitReason.ALL_PASSED, ExitReason.PARTLY_PASSED)
 _ENDS = frozenset({StepType.PAUSE, StepType.COMPLETE_SPEC})
 
 
@@ -67,6 +70,8 @@ class StepSettings:
         one_phase: whether to end where a phase does.
         common_verification: commands that close every phase.
         rolled_back: returns whether the tree was rolled back since the last session.
+        tree_of: returns what identifies the work tree; None where nobody looks at it.
+        unattended: whether work that is left blocked needs a person in the end.
     """
 
     spec_id: str
@@ -75,6 +80,8 @@ class StepSettings:
     common_verification: Sequence[str] = ()
     rolled_back: Callable[[], bool] = lambda: False
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    unattended: bool = False
+    tree_of: Callable[[], str] | None = None
 
     @property
     def beginning(self) -> dict[str, Any]:
@@ -88,6 +95,7 @@ class SteppedFlow:
     Args:
         judges: returns who judges the work, given the autonomous session's id.
         checkpoints: returns what keeps the tree of each completed step, given the same.
+        plan_review: has a plan reviewed before work on it begins.
         beat_seconds: how often a sign of life is given.
     """
 
@@ -103,9 +111,11 @@ class SteppedFlow:
         checkpoints: Callable[[str], Checkpoints],
         spec_text: SpecText,
         sink: RunSink,
+        plan_review: PlanReview,
         beat_seconds: float = INTERVAL_SECONDS,
     ) -> None:
         self._settings = settings
+        self._plan_review = plan_review
         self._plane = plane
         self._claims = claims
         self._judges = judges
@@ -134,6 +144,8 @@ class SteppedFlow:
                 "loop_signal": LoopSignal.BLOCKED_RUNTIME,
                 "recommended_actions": [SYNC],
             }
+        if ending.reason is ExitReason.PARTLY_PASSED:
+            return replace(ending, needs_person=self._settings.unattended)
         return ending
 
     async def wind_up(self) -> None:
@@ -167,10 +179,26 @@ class SteppedFlow:
             ending = await self._nothing_to_do()
             if ending is not None:
                 return ending
+        ending = await self._judge_plan(sessions, live)
+        if ending is not None:
+            return ending
         opened = await open_session(self._plane, self._settings.spec_id, self._settings.beginning)
         if (warning := unheeded(self._settings.start, opened.view)) is not None:
             self._sink(warning)
         return await self._drive(sessions, opened)
+
+    async def _judge_plan(
+        self, sessions: Sessions, live: Mapping[str, Any] | None
+    ) -> Ending | None:
+        """Have the plan reviewed where that is due; return the ending where it is not accepted."""
+        known = live or await last_session(self._plane, self._settings.spec_id)
+        ending = await self._plan_review.settle(sessions, known=known is not None)
+        if ending is not None:
+            self._details |= {
+                "loop_signal": LoopSignal.PAUSED_NEEDS_ATTENTION,
+                "recommended_actions": [WITHOUT_PLAN_REVIEW],
+            }
+        return ending
 
     async def _nothing_to_do(self) -> Ending | None:
         """Return the ending of a run without a session that has nothing to work on, else None."""
@@ -178,7 +206,7 @@ class SteppedFlow:
         if ending is None:
             return None
         last = await last_session(self._plane, self._settings.spec_id)
-        if ending.reason is ExitReason.ALL_PASSED and not await self._is_judged(last):
+        if ending.reason in _PASSED and not await self._is_judged(last):
             return None
         self._session_id = None if last is None else str(last["session_id"])
         self._details = {"loop_signal": signal_of(ending)}
@@ -192,7 +220,16 @@ class SteppedFlow:
             return file is None or await still_holds(file, verifier, common, self._sink)
         view = await self._plane.ask("session", "status", session_id=last["session_id"])
         rolled_back = await anyio.to_thread.run_sync(self._settings.rolled_back)
-        return was_judged(view, file, rolled_back=rolled_back)
+        if not was_judged(view, file, rolled_back=rolled_back):
+            return False
+        proven = view.get("proven_tree")
+        if file is None or proven is None or self._settings.tree_of is None:
+            return True
+        now = await anyio.to_thread.run_sync(self._settings.tree_of)
+        common, verifier = self._settings.common_verification, self._judges("").verifier
+        return proven == f"tree:{now}" or await still_holds(
+            file, verifier, common, self._sink, known=CHANGED
+        )
 
     async def _plan(self, sessions: Sessions) -> None:
         """Have the spec planned, where no deliverable is there."""
@@ -202,8 +239,10 @@ class SteppedFlow:
             digest = await anyio.to_thread.run_sync(self._spec_text.digest)
             await sessions.ready(SESSION_RULES)
             await anyio.to_thread.run_sync(self._make_checkpoints("").planning_started)
+            await anyio.to_thread.run_sync(self._plan_review.planning)
+            follower = None if self._plan_review.is_wanted else Instruction.CODING
             turn = await sessions.run(
-                Assignment(Instruction.INITIALIZER), follower=Instruction.CODING, judge=planned
+                Assignment(Instruction.INITIALIZER), follower=follower, judge=planned
             )
             if turn.result.outcome is SessionOutcome.COMPLETED:
                 await anyio.to_thread.run_sync(self._spec_text.note, digest)
@@ -301,7 +340,8 @@ class SteppedFlow:
 
     def _leaves_only_phase(self, step: Step) -> bool:
         """Whether the phase is over that was asked for, in a session that does not stop there."""
-        return self._settings.one_phase and self._phase_id not in (None, step.phase_id)
+        only = self._settings.one_phase and not step.reverifies  # that ends the last phase
+        return only and self._phase_id not in (None, step.phase_id)
 
     async def _enter(self, step: Step) -> None:
         self._open_step = step

@@ -9,6 +9,7 @@ from runner.deliverables.model import StatusFile
 from runner.deliverables.verification import VerificationTracker
 from runner.loop.drift import SpecText
 from runner.loop.events import Notice
+from runner.loop.plan_book import PlanBook
 from runner.loop.ports import ControlPlane, Deliverables, RunSink
 
 
@@ -35,6 +36,7 @@ class TakeOver:
         self._control_plane = control_plane
         self._tracker = tracker
         self._sink = sink
+        self._plan_book = PlanBook(project_dir)
 
     def __call__(self) -> None:
         """Note the text of SPEC.md that was compared, and rebase the session that there is."""
@@ -42,6 +44,7 @@ class TakeOver:
         if file is None or not self._tracker.is_started:
             return
         self._spec_text.note(self._digest)
+        self._plan_book.synced(self._before, file)
         view = self._ask("session", "status", spec_id=file.spec_id)
         if view is not None and (_is_drifted(view) or _differs(self._before, file)):
             self._rebase(view)

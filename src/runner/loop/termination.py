@@ -7,12 +7,19 @@ with the conditions it does not know put where they can't hide a more important 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runner.deliverables.model import StatusFile
+from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.errors import IntegrityError, RunnerError
 from runner.loop.budget import SpecBudget
 from runner.loop.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.waiting import QuotaStand
-from runner.wording import format_cost
+from runner.wording import format_cost, plural
+
+_NAMED = 5
+_REASON_CHARACTERS = 200
+UNBLOCK = (
+    "Provide what is missing (agents write the reasons into .runner-note.md, too), then set "
+    '"blocked": false in .runner/status.json and run again.'
+)
 
 STALL_LIMIT = 3
 """Sessions in a row that neither passed their deliverable nor changed a file."""
@@ -69,11 +76,18 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a run ends. `message` is for people; `hint` says what they can do next."""
+    """Why a run ends.
+
+    Attributes:
+        message: for people.
+        hint: what they can do next.
+        needs_person: whether somebody has to look although the run ended in order.
+    """
 
     reason: ExitReason
     message: str
     hint: str | None = None
+    needs_person: bool = False
 
 
 class RunEndedError(Exception):
@@ -131,7 +145,30 @@ def all_passed(situation: Situation) -> Ending | None:
     """Priority 3: the goal."""
     if situation.file is None or not situation.file.all_achievable_passed:
         return None
-    return Ending(ExitReason.ALL_PASSED, "All achievable deliverables passed")
+    return passed_ending(situation.file)
+
+
+def passed_ending(file: StatusFile | None) -> Ending:
+    """Return how a run ends in which everything achievable has passed."""
+    if file is None or not file.blocked:
+        return Ending(ExitReason.ALL_PASSED, "All achievable deliverables passed")
+    counts = file.counts
+    told = [f"Partly passed: {counts.passed} of {plural(counts.total, 'deliverable')}"]
+    told += [_blocked_because(deliverable) for deliverable in file.blocked[:_NAMED]]
+    told += [_waits(file, deliverable) for deliverable in file.unreachable[:_NAMED]]
+    unnamed = max(len(file.blocked) - _NAMED, 0) + max(len(file.unreachable) - _NAMED, 0)
+    told += [f"{unnamed} more are blocked or wait"] if unnamed else []
+    return Ending(ExitReason.PARTLY_PASSED, "; ".join(told), UNBLOCK)
+
+
+def _blocked_because(deliverable: Deliverable) -> str:
+    why = " ".join((deliverable.blocked_reason or "no reason given").split())
+    short = why if len(why) <= _REASON_CHARACTERS else f"{why[:_REASON_CHARACTERS]}…"
+    return f"{deliverable.id} is blocked ({short})"
+
+
+def _waits(file: StatusFile, deliverable: Deliverable) -> str:
+    return f"{deliverable.id} waits for {', '.join(file.unmet_dependencies(deliverable)[:_NAMED])}"
 
 
 def all_blocked(situation: Situation) -> Ending | None:
@@ -140,9 +177,13 @@ def all_blocked(situation: Situation) -> Ending | None:
         return None
     return Ending(
         ExitReason.ALL_BLOCKED,
-        f"All {situation.file.counts.total} deliverables are blocked",
-        "Provide what is missing (an agent writes the reasons into .runner-note.md), then set "
-        '"blocked": false in .runner/status.json and run again.',
+        "; ".join(
+            [
+                f"All {situation.file.counts.total} deliverables are blocked",
+                *(_blocked_because(d) for d in situation.file.blocked[:_NAMED] if d.blocked_reason),
+            ]
+        ),
+        UNBLOCK,
     )
 
 
@@ -163,7 +204,8 @@ def nothing_runnable(situation: Situation) -> Ending | None:
     file = situation.file
     if file is None or not file.active or file.runnable:
         return None
-    waiting = [d for d in file.achievable if file.unmet_dependencies(d)]
+    pending = (d for d in file.active if d.status is Status.PENDING)
+    waiting = [d for d in pending if file.unmet_dependencies(d)]
     if not waiting:
         return None
     first = waiting[0]

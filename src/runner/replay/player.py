@@ -16,7 +16,16 @@ from runner.marker import PromptMarker
 from runner.replay.cleaner import Cleaner
 from runner.replay.heard import by_model, last_results, unlike_recorded
 from runner.replay.places import Places
-from runner.replay.script import Failure, Script, Session, Turn, Usage, fill, unfilled
+from runner.replay.script import (
+    PLAN_REVIEWER,
+    Failure,
+    Script,
+    Session,
+    Turn,
+    Usage,
+    fill,
+    unfilled,
+)
 from runner.replay.wire import (
     Answer,
     Json,
@@ -163,6 +172,8 @@ class Player:
         # Without a marker and tools it is the agent's own housekeeping, not a prompt.
         if marker is None and not has_tools:
             return None
+        if marker is not None and PLAN_REVIEWER.matches(marker):
+            return PLAN_REVIEWER
         return next((s for s in self._script.session if s.fallback), None)
 
     def _without_session(self, place: Place) -> str:
@@ -191,6 +202,8 @@ class Player:
         return None
 
     def _check(self, session: Session, turn: Turn, request: Json, place: Place) -> None:
+        if session is PLAN_REVIEWER:
+            return
         sessions = enumerate(self._script.session)
         number = next(number for number, one in sessions if one is session)
         with self._lock:
@@ -260,7 +273,7 @@ class Player:
 def _in_words(marker: PromptMarker | None) -> str:
     if marker is None:
         return "a request without a marker"
-    about = marker.task or marker.phase
+    about = marker.task or marker.phase or marker.scope
     return f"{marker.instruction}{f' {about}' if about else ''} (iteration {marker.iteration})"
 
 

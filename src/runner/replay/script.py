@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from runner.errors import ScriptError
-from runner.marker import Instruction, PromptMarker
+from runner.marker import PLAN_SCOPE, Instruction, PromptMarker
 from runner.replay.explain import explain
 from runner.replay.places import FORMS, PLACES
 from runner.wording import reason
@@ -146,6 +146,7 @@ class Session(_Part):
     """The turns for one prompt, and which prompts they are for. None matches anything.
 
     Attributes:
+        scope: of a review. Only a session with the scope `plan` answers the review of a plan.
         prompt: the whole prompt, as `Cleaner.comparable` has it; None to accept any.
     """
 
@@ -153,6 +154,7 @@ class Session(_Part):
     iteration: int | None = Field(default=None, ge=0)
     phase: str | None = None
     task: str | None = None
+    scope: Literal["plan", "phase", "spec"] | None = None
     repeat: bool = False
     fallback: bool = False
     prompt: str | None = None
@@ -160,7 +162,7 @@ class Session(_Part):
 
     @model_validator(mode="after")
     def _can_be_matched(self) -> Self:
-        keys = (self.instruction, self.iteration, self.phase, self.task)
+        keys = (self.instruction, self.iteration, self.phase, self.task, self.scope)
         if self.fallback and any(key is not None for key in keys):
             raise ValueError('a session with "fallback" has no other match keys')
         if not self.fallback and self.instruction is None:
@@ -186,7 +188,10 @@ class Session(_Part):
             "iteration": self.iteration,
             "phase": self.phase,
             "task": self.task,
+            "scope": self.scope,
         }
+        if marker.scope == PLAN_SCOPE and self.scope != PLAN_SCOPE:
+            return False  # what reviews a phase says nothing about a plan
         return not self.fallback and all(
             value is None or value == getattr(marker, key) for key, value in wanted.items()
         )
@@ -194,7 +199,8 @@ class Session(_Part):
     @property
     def title(self) -> str:
         """The prompt it is for, in a few words."""
-        return " ".join(filter(None, (self.instruction or "any prompt", self.task or self.phase)))
+        about = self.task or self.phase or self.scope
+        return " ".join(filter(None, (self.instruction or "any prompt", about)))
 
     @property
     def answers(self) -> int:
@@ -218,6 +224,30 @@ class Session(_Part):
                 position += 1
         return tuple(failures), None
 
+
+PLAN_REVIEWER = Session(
+    instruction=Instruction.REVIEW,
+    scope="plan",
+    repeat=True,
+    turn=(
+        Turn(
+            text="The script says nothing about the plan.",
+            tools=(
+                ToolCall(
+                    name="mcp__runner__submit_review",
+                    input={
+                        "verdict": "pass",
+                        "summary": "A scripted model accepts every plan unless its script says "
+                        "otherwise.",
+                        "findings": [],
+                    },
+                ),
+            ),
+        ),
+        Turn(text="The plan is accepted."),
+    ),
+)
+"""Answers the review of a plan where a script has no session for it."""
 
 RECORDING_VERSION = 1
 

@@ -15,6 +15,7 @@ from runner.loop.drift import SpecText
 from runner.loop.effort import Effort, Efforts, Purpose, total
 from runner.loop.history import history_lines, history_path
 from runner.loop.ledger import STEP, Ledger, was_rolled_back
+from runner.loop.planning import idle_commands
 from runner.loop.run_lock import current_holder
 from runner.loop.spending import Spend, SpendBook
 from runner.reporting.evidence import Receipts, Reviews
@@ -168,6 +169,7 @@ class _Gathering:
             return None
         if file is None and self._begun:
             self._problems.append(f"{status_path(self._project)} is missing.")
+        self._problems += [self._words.text(said, 1_000) for said in idle_commands(file)]
         return file
 
     def _history(self) -> History:

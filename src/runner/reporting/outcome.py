@@ -21,6 +21,7 @@ _REASONS: Mapping[str, str] = {
     "step_stale": "a step was not reported in time",
     "phase_complete": "a phase is complete",
     "fidelity_cycle_limit": "the findings of reviews keep coming back",
+    "verification_unsettled": "phases keep failing, or changing, when all are verified at the end",
     "spec_not_found": "the deliverables can't be found",
     "spec_structure_changed": "the deliverables were changed from outside",
     "state_corrupt": "its file is damaged, was changed, or is a copy from elsewhere",
@@ -57,9 +58,11 @@ def outcome_of(
     if status == "completed" and rolled_back:
         return Outcome("stopped", "Rolled back since everything passed", said)
     if status == "completed":
-        blocked = len(file.blocked) if file else 0
-        left = f"; {blocked} blocked" if blocked else ""
-        return Outcome("passed", f"All achievable deliverables passed{left}", said)
+        if file is not None and file.blocked:
+            waiting = f"; {len(file.unreachable)} wait for that" if file.unreachable else ""
+            told = f"Partly passed: {len(file.blocked)} blocked{waiting}"
+            return Outcome("attention", told, said)
+        return Outcome("passed", "All achievable deliverables passed", said)
     if driven:
         return Outcome("running", "A run is at work", why)
     if reason == _NOT_TRUSTED:

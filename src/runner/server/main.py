@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -13,6 +14,7 @@ from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.observability.export import exporting
 from runner.autonomy.service import ControlPlane
 from runner.errors import PrerequisiteError
+from runner.loop.tree_identity import tree_identity
 from runner.server.app import serve
 from runner.server.reviewing import AgentReviewer
 from runner.server.surface import Surface
@@ -58,7 +60,13 @@ def run_server(workspace: Path, *, is_named: bool = False) -> int:
 
 def open_plane(workspace: Path) -> ControlPlane:
     """Return the control plane that the server offers."""
-    return open_control_plane(workspace, surface="mcp", environ=os.environ, interactive=False)
+    return open_control_plane(
+        workspace,
+        surface="mcp",
+        environ=os.environ,
+        interactive=False,
+        tree_of=partial(tree_identity, workspace),
+    )
 
 
 def _bound_the_end(code: int) -> None:

@@ -1,5 +1,6 @@
 """What is recommended works when it is pasted: every command of every row is really run."""
 
+import json
 import shlex
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -98,6 +99,17 @@ def _phase_is_over(cli: Cli) -> dict[str, Any]:
     return cli.answer(cli.report(cli.until("run_fidelity_gate")))
 
 
+def _never_settled(cli: Cli) -> dict[str, Any]:
+    cli.start("--max-fidelity-review-cycles-per-phase", "1")
+    step = cli.until("execute_verification")
+    while not step.get("reverifies"):
+        (cli.workspace / f"{step['step_id']}.txt").touch()
+        step = cli.next(cli.report(step))
+    cli.ok("step", "report", "--result", json.dumps(cli.report(step)))
+    (cli.workspace / "later.txt").touch()
+    return cli.ok("step", "next")
+
+
 PAUSES: Mapping[PauseReason, Rest] = {
     PauseReason.USER: _paused_by_a_person,
     PauseReason.CONTEXT_LIMIT: _full_context,
@@ -112,6 +124,7 @@ PAUSES: Mapping[PauseReason, Rest] = {
     PauseReason.FIDELITY_CYCLE_LIMIT: lambda cli: _reviewed_badly(
         cli, "--max-fidelity-review-cycles-per-phase", "1"
     ),
+    PauseReason.VERIFICATION_UNSETTLED: _never_settled,
 }
 
 

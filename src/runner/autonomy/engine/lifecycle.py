@@ -114,6 +114,9 @@ def wake(state: SessionState, env: Env) -> SessionState:
     if state.pause_reason is PauseReason.FIDELITY_CYCLE_LIMIT:
         state = state.with_gate(phase_id, cycles=0)
         state = state.with_counters(fidelity_review_cycles_in_active_phase=0)
+    if state.pause_reason is PauseReason.VERIFICATION_UNSETTLED:
+        for one in state.phase_gates:
+            state = state.with_gate(one, reverified=0)
     if state.pause_reason in _RESTS_FOR_A_GATE and state.gate(phase_id).status is GateStatus.FAILED:
         state = _judge_again(state, phase_id)
     lifecycle = state.lifecycle.evolve(

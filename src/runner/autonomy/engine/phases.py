@@ -146,6 +146,28 @@ def task_is_implemented(turn: Turn) -> Turn | Stop:
     return turn if task is None else Issue(StepType.IMPLEMENT_TASK, phase_id, task.id)
 
 
+def final_tree_is_verified(turn: Turn) -> Turn | Stop:
+    """Before rule 17: every phase's commands succeeded on the work as it is now (ADR 0421)."""
+    state, progress = turn.state, turn.known_progress
+    is_over = progress.first_open(state) is None and progress.completed_any
+    if not turn.env.tree_seen or not is_over or progress.left_out:
+        return turn
+    phases = turn.known_spec.phases
+    due = next((p for p in phases if not progress.is_proven(state, p, turn.env.tree)), None)
+    if due is None:
+        return turn
+    times, limit = state.gate(due.id).reverified, state.limits.max_fidelity_review_cycles_per_phase
+    if times < limit:
+        return Issue(StepType.EXECUTE_VERIFICATION, due.id, reverifies=True)
+    return Pause(
+        PauseReason.VERIFICATION_UNSETTLED,
+        f"{due.id} was verified again {plural(times, 'time')} at the end (limit: {limit}), and the "
+        "project changed after it each time: phases break each other, or commands change files "
+        "that git does not ignore.",
+        {"phase_id": due.id, "times": times},
+    )
+
+
 def work_is_complete(turn: Turn) -> Turn | Stop:
     """Rule 17: the next phase opens; after the last, everything achievable must have passed.
 

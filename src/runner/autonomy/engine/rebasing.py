@@ -76,7 +76,10 @@ def _rebased(state: SessionState, spec: Spec, work: _Reconciled, env: Env) -> Se
         pending_step_proof=None,
         pending_gate_evidence=None,
         pending_manual_gate_ack=None,
+        work_reports=state.work_reports + 1,
     )
+    for phase_id in state.phase_gates:
+        state = state.with_gate(phase_id, reverified=0)
     state = state.with_counters(tasks_completed=len(completed))
     for phase_id in _phases_to_judge(old, state, spec):
         state = reopen_gate(state, phase_id)

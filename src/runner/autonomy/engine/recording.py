@@ -5,6 +5,7 @@ from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.gates import check_evidence, policy_passes
+from runner.autonomy.engine.progress import tree_identity
 from runner.autonomy.engine.receipts import check_receipt, receipt_hash
 from runner.autonomy.engine.turn import Draft, Stop, Turn
 from runner.autonomy.enums import (
@@ -21,9 +22,11 @@ from runner.autonomy.models import (
     GateEvidence,
     IssuedStep,
     ManualGateAck,
+    ProvenTree,
     RecordedReport,
     SessionState,
 )
+from runner.autonomy.spec.structure import SpecTask
 
 Recorder = Callable[[Turn, StepReport, IssuedStep], Turn]
 
@@ -33,6 +36,8 @@ def record_outcome(turn: Turn) -> Turn | Stop:
     if turn.report is None or turn.answered is None:
         return turn
     recorded = RECORDERS[turn.answered.type](turn, turn.report, turn.answered)
+    if _may_have_changed_work(turn.report):
+        recorded = recorded.to(after_work(recorded.state))
     return recorded.with_state(
         last_step_issued=None,
         pending_step_proof=None,
@@ -40,6 +45,18 @@ def record_outcome(turn: Turn) -> Turn | Stop:
         report_exempt=False,
         last_report=_remember(turn, turn.report),
     )
+
+
+def _may_have_changed_work(report: StepReport) -> bool:
+    """Whether somebody worked in the step; in a verification that failed, somebody tried to."""
+    if report.step_type is StepType.EXECUTE_VERIFICATION:
+        return report.outcome is StepOutcome.FAILURE
+    return report.step_type is not StepType.RUN_FIDELITY_GATE
+
+
+def after_work(state: SessionState) -> SessionState:
+    """Return the state after something that verifications of before do not prove anything about."""
+    return state.evolve(work_reports=state.work_reports + 1)
 
 
 def reopen_gate(state: SessionState, phase_id: str) -> SessionState:
@@ -130,14 +147,49 @@ def _record_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Tu
     receipt = check_receipt(step, report, turn.env.clock, since=since)
     kept = receipt_hash(receipt) if receipt is not None else None
     if report.outcome is StepOutcome.FAILURE:
+        if step.reverifies:
+            return _reopen_phase(turn, report, step, kept)
         draft = _step_draft(report, step, "Verification failed", receipt_hash=kept)
         return _count_failure(turn, report).noting(draft)
     if receipt is None:
         return _skip_verification(turn, report, step)
     state = turn.state.with_gate(
-        step.phase_id, verified_at=turn.env.now, receipt_hash=kept
+        step.phase_id,
+        verified_at=turn.env.now,
+        receipt_hash=kept,
+        reverified=turn.state.gate(step.phase_id).reverified + step.reverifies,
     ).with_counters(consecutive_errors=0)
+    state = state.evolve(proven=_proven(turn, step))
     draft = _step_draft(report, step, "Verification passed", receipt_hash=kept)
+    return turn.to(state).noting(draft)
+
+
+def _proven(turn: Turn, step: IssuedStep) -> ProvenTree:
+    """Return what is proved after the step's commands succeeded: on one tree proofs add up."""
+    before, tree = turn.state.proven, tree_identity(turn.state, turn.env.tree)
+    commands = {command.command_hash for command in step.commands}
+    if before is not None and before.tree == tree:
+        commands |= set(before.commands)
+    return ProvenTree(tree=tree, commands=tuple(sorted(commands)))
+
+
+def _reopen_phase(
+    turn: Turn, report: StepReport, step: IssuedStep, receipt_hash: str | None
+) -> Turn:
+    """Have a closed phase whose commands fail on the final tree mended, verified and reviewed.
+
+    That is a finding and no error of the caller's; `reverified` bounds it. A waiver of the gate
+    stays: it never was about the verification.
+    """
+    before = turn.state.gate(step.phase_id)
+    state = reopen_gate(turn.state, step.phase_id).with_gate(
+        step.phase_id, reverified=before.reverified + 1
+    )
+    if before.status is GateStatus.WAIVED:
+        state = state.with_gate(
+            step.phase_id, status=before.status, waiver_reason=before.waiver_reason
+        )
+    draft = _step_draft(report, step, "Phase reopened", receipt_hash=receipt_hash)
     return turn.to(state).noting(draft)
 
 
@@ -188,7 +240,45 @@ def _apply_verdict(turn: Turn, report: StepReport, evidence: GateEvidence) -> Tu
     state = state.evolve(consumed_gate_nonces=(*state.consumed_gate_nonces, used))
     if manual:
         state = state.evolve(pending_manual_gate_ack=_ack(evidence, turn))
-    return turn.to(state).noting(_gate_draft(report, evidence, passed=passed))
+    judged = turn.to(state).noting(_gate_draft(report, evidence, passed=passed))
+    return judged if passed or manual else _without_refuted_blocks(judged, evidence)
+
+
+def _without_refuted_blocks(turn: Turn, evidence: GateEvidence) -> Turn:
+    """Set blocked deliverables to pending that the review names: it refutes what they claim.
+
+    A block without a reason is a person's decision. It is no claim, and stays.
+    """
+    spec = turn.spec
+    if spec is None:
+        return turn
+    named = {finding.deliverable_id for finding in evidence.findings}
+    refuted = [
+        task
+        for task in spec.tasks.values()
+        if task.id in named and task.status is TaskStatus.BLOCKED and task.block_reason is not None
+    ]
+    if not refuted:
+        return turn
+    for task in refuted:
+        spec = spec.with_status(task.id, TaskStatus.PENDING, spec.mtime, spec.size)
+        turn = turn.marking(task.id, TaskStatus.PENDING).noting(_refuted_draft(task, evidence))
+    ids = {task.id for task in refuted}
+    only_these = all(finding.deliverable_id in ids for finding in evidence.findings)
+    state = turn.state.with_gate(
+        evidence.phase_id, remediated=only_these, verified_at=None, receipt_hash=None
+    )
+    return turn._replace(spec=spec, state=state)
+
+
+def _refuted_draft(task: SpecTask, evidence: GateEvidence) -> Draft:
+    return Draft(
+        EntryType.TASK,
+        "Block refuted",
+        f"{task.id} is pending again: the review of {evidence.phase_id} does not believe that it "
+        f"is blocked ({task.block_reason}).",
+        {"task_id": task.id, "reason": task.block_reason, "phase_id": evidence.phase_id},
+    )
 
 
 def _ack(evidence: GateEvidence, turn: Turn) -> ManualGateAck:

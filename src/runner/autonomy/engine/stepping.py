@@ -14,6 +14,7 @@ from runner.autonomy.engine.pausing import (
 from runner.autonomy.engine.phases import (
     cycles_are_few,
     feedback_is_addressed,
+    final_tree_is_verified,
     gate_is_retried,
     gate_is_run,
     phase_end_is_no_stop,
@@ -62,6 +63,7 @@ PHASE_RULES: tuple[Rule, ...] = (
     gate_is_retried,  # 14
     phase_end_is_no_stop,  # 15
     task_is_implemented,  # 16
+    final_tree_is_verified,
     work_is_complete,  # 17
 )
 """Walked again for each phase that opens; the last rule opens it or ends the walk."""

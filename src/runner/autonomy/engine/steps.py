@@ -1,20 +1,19 @@
 """What a step looks like to the caller (CONTRACT §6 `next_step`)."""
 
-import hashlib
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from runner.autonomy.engine.agreeing import change_of_commands, draft_of_change
 from runner.autonomy.engine.turn import Issue, Turn
-from runner.autonomy.enums import PauseReason, StepType
+from runner.autonomy.enums import GateStatus, PauseReason, ReviewScope, StepType
 from runner.autonomy.models import (
     GateFinding,
     IssuedStep,
     StepProof,
     VerificationCommand,
 )
-from runner.autonomy.spec.structure import Spec
+from runner.autonomy.spec.structure import Spec, command_hash
 from runner.autonomy.tokens import step_proof_token, token_hash
 
 
@@ -85,8 +84,10 @@ def issue_step(turn: Turn, issue: Issue) -> tuple[Turn, dict[str, Any]]:
         phase_id=issue.phase_id,
         task_id=issue.task_id,
         issued_at=turn.env.now,
-        commands=_commands(spec, issue),
+        commands=_commands(turn, issue),
         gate_attempt_id=gate.gate_attempt_id if _is_feedback(issue) else None,
+        reverifies=issue.reverifies,
+        scope=_scope(turn, issue),
     )
     proof = _proof(turn, step) if state.write_lock.enforced else None
     change = None
@@ -100,7 +101,7 @@ def issue_step(turn: Turn, issue: Issue) -> tuple[Turn, dict[str, Any]]:
         pending_gate_evidence=None,
         report_exempt=False,
     )
-    findings = gate.findings if _is_feedback(issue) else None
+    findings = _findings(turn, issue)
     described = describe_step(state.id, step, spec, proof, findings)
     return issued, described if change is None else {**described, "commands_changed": change}
 
@@ -126,6 +127,9 @@ def describe_step(
         described |= {"task_id": step.task_id, "task_title": task.title if task else None}
     if step.type is StepType.EXECUTE_VERIFICATION:
         described["commands"] = [command.model_dump() for command in step.commands]
+        described["reverifies"] = step.reverifies
+    if step.scope is not None:
+        described["scope"] = step.scope
     if findings is not None:
         described["gate_attempt_id"] = step.gate_attempt_id
         described["findings"] = [finding.model_dump(mode="json") for finding in findings]
@@ -175,16 +179,35 @@ def _is_feedback(issue: Issue) -> bool:
     return issue.type is StepType.ADDRESS_FIDELITY_FEEDBACK
 
 
-def _commands(spec: Spec, issue: Issue) -> tuple[VerificationCommand, ...]:
-    phase = spec.phase(issue.phase_id)
+def _findings(turn: Turn, issue: Issue) -> tuple[GateFinding, ...] | None:
+    """Return what a review found that the step is to deal with, None where none is about it."""
+    gate = turn.state.gate(issue.phase_id)
+    if _is_feedback(issue):
+        return gate.findings
+    gates = turn.state.phase_gates.values()
+    failed = (one for one in gates if one.status is GateStatus.FAILED)
+    about = (f for one in failed for f in one.findings if f.deliverable_id == issue.task_id)
+    found = tuple(about) if issue.type is StepType.IMPLEMENT_TASK else ()
+    return found or None
+
+
+def _scope(turn: Turn, issue: Issue) -> ReviewScope | None:
+    """Return what a review looks at: the whole specification where no other phase is open."""
+    if issue.type is not StepType.RUN_FIDELITY_GATE:
+        return None
+    progress = turn.known_progress
+    others = (phase for phase in turn.known_spec.phases if phase.id != issue.phase_id)
+    is_last = not any(progress.is_open(turn.state, phase) for phase in others)
+    return ReviewScope.SPEC if is_last else ReviewScope.PHASE
+
+
+def _commands(turn: Turn, issue: Issue) -> tuple[VerificationCommand, ...]:
+    phase = turn.known_spec.phase(issue.phase_id)
     if issue.type is not StepType.EXECUTE_VERIFICATION or phase is None:
         return ()
     return tuple(
-        VerificationCommand(
-            command=command,
-            command_hash=hashlib.sha256(command.encode("utf-8", "surrogatepass")).hexdigest(),
-        )
-        for command in spec.commands(phase)
+        VerificationCommand(command=command, command_hash=command_hash(command))
+        for command in turn.known_progress.commands(phase)
     )
 
 

@@ -221,6 +221,11 @@ def _completion(turn: Turn) -> dict[str, Any]:
             for task in turn.known_spec.tasks.values()
             if task.status is TaskStatus.BLOCKED and task.id not in turn.known_progress.done
         ],
+        "waiting_task_ids": [
+            task.id
+            for task in turn.known_spec.tasks.values()
+            if task.id in turn.known_progress.unreachable
+        ],
         "skipped_task_ids": list(turn.state.skipped_task_ids),
     }
 

@@ -51,6 +51,9 @@ class Env:
         key: the local secret that tokens are derived with.
         keys: what signs gate evidence; None where nothing signed can be made or checked.
         signed_evidence: only signed evidence is made and accepted.
+        tree: identifies the work tree as it is now; None where nobody can look at it.
+        tree_seen: whether `tree` was looked at for this turn. A turn for which it was not may
+            come to the end of the work, and is then taken again with it.
     """
 
     now: datetime
@@ -58,6 +61,8 @@ class Env:
     key: bytes
     keys: SigningKeys | None = None
     signed_evidence: bool = False
+    tree: str | None = None
+    tree_seen: bool = True
     wall: datetime | None = None
 
     @property
@@ -78,11 +83,12 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Give the caller a step."""
+    """Give the caller a step; `reverifies` is as in `IssuedStep`."""
 
     type: StepType
     phase_id: str
     task_id: str | None = None
+    reverifies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +155,9 @@ class Turn(NamedTuple):
         """Add a journal entry."""
         return self._replace(drafts=(*self.drafts, draft))
 
-    def marking(self, task_id: str, status: TaskStatus) -> "Turn":
-        """Have the deliverable's status set."""
-        change = TaskChange(task_id=task_id, status=status)
+    def marking(self, task_id: str, status: TaskStatus, reason: str | None = None) -> "Turn":
+        """Have the deliverable's status set; `reason` says why it is blocked."""
+        change = TaskChange(task_id=task_id, status=status, reason=reason)
         return self._replace(changes=(*self.changes, change))
 
     @property

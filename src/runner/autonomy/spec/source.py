@@ -140,8 +140,11 @@ class SpecSource:
             reading = self._current(fresh=True)
             if reading.updated_on != self._repository.today() or not self._is_plain(reading):
                 return False
-            if change.task_id not in reading.spec.tasks:
+            task = reading.spec.tasks.get(change.task_id)
+            if task is None:
                 return True
+            if change.reason is not None or task.block_reason is not None:
+                return False  # a field comes or goes besides
             content = splice.with_status(reading.content, change.task_id, change.status)
             if content is None:
                 return False
@@ -250,6 +253,7 @@ def _task(deliverable: Deliverable, gone: set[str]) -> SpecTask:
         status=TaskStatus(deliverable.status.value),
         depends_on=tuple(i for i in deliverable.depends_on if i not in gone),
         verification=deliverable.verification,
+        block_reason=deliverable.blocked_reason,
     )
 
 
@@ -262,7 +266,8 @@ def _changed(file: StatusFile, changes: Sequence[TaskChange]) -> StatusFile:
     known = {d.id for d in file.active}
     for change in changes:
         if change.task_id in known:
-            file = set_status(file, change.task_id, Status(change.status.value))
+            status = Status(change.status.value)
+            file = set_status(file, change.task_id, status, reason=change.reason)
     return file
 
 

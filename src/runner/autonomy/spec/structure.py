@@ -19,7 +19,13 @@ from runner.wording import plural
 
 @dataclass(frozen=True, slots=True)
 class SpecTask:
-    """An active deliverable. `depends_on` names deliverables that must be completed first."""
+    """An active deliverable.
+
+    Attributes:
+        depends_on: ids of deliverables that must be completed first.
+        block_reason: why it is blocked, as an agent claims; None where a person has blocked it
+            without a word, and where it is not blocked.
+    """
 
     id: str
     title: str
@@ -27,6 +33,7 @@ class SpecTask:
     status: TaskStatus = TaskStatus.PENDING
     depends_on: tuple[str, ...] = ()
     verification: tuple[str, ...] = ()
+    block_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ class Spec:
         What is known about the structure is kept: a status is no part of it.
         """
         old = self.tasks[task_id]
-        new = replace(old, status=status)
+        new = replace(old, status=status, block_reason=None)
         phases = tuple(
             _with_task(phase, self._places[task_id], new) if phase.id == old.phase_id else phase
             for phase in self.phases
@@ -118,6 +125,11 @@ class Spec:
         """Every command that the spec itself gives the phase, without those of the configuration."""
         phase = self.phase(phase_id)
         return () if phase is None else _own_commands(phase)
+
+
+def command_hash(command: str) -> str:
+    """Return the hash under which a verification command is issued: SHA-256 in hex."""
+    return hashlib.sha256(command.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def hash_structure(shapes: Iterable[PhaseShape]) -> str:

@@ -62,5 +62,15 @@ def open_for_reading(project: Path) -> ControlPlane:
         UsageError: its runner.toml is wrong.
     """
     return open_control_plane(
-        project, surface="cli", environ=os.environ, interactive=Output(sys.stdout).is_terminal()
+        project,
+        surface="cli",
+        environ=os.environ,
+        interactive=Output(sys.stdout).is_terminal(),
+        tree_of=lambda: _tree_of(project),
     )
+
+
+def _tree_of(project: Path) -> str:
+    from runner.loop.tree_identity import tree_identity  # noqa: PLC0415 - few commands need it
+
+    return tree_identity(project)

@@ -155,8 +155,11 @@ def _run_started(event: RunStarted) -> list[Line]:
     return [title, BLANK, line(inert(event.message, _MESSAGE_LIMIT)), *facts]
 
 
+_OF_SCOPE = {"plan": "review of the plan", "spec": "review of the whole specification"}
+
+
 def _session_started(event: SessionStarted) -> list[Line]:
-    about = [event.instruction.value]
+    about = [_OF_SCOPE.get(event.scope or "", event.instruction.value)]
     if event.task_id:
         about.append(inert(event.task_id, _ID_LIMIT))
     if event.task_title:
@@ -307,7 +310,8 @@ def _termination(event: RunEnded) -> Line:
     message = inert(result.message, _MESSAGE_LIMIT)
     if code == FAILURE:
         return line(f"Error: {message}", Tone.BAD, Level.ERROR)
-    good = code == SUCCESS and not _claimed(event)
+    partly = result.exit_reason is ExitReason.PARTLY_PASSED
+    good = code == SUCCESS and not partly and not _claimed(event)
     return line(message, Tone.GOOD if good else Tone.CAUTION, Level.FINAL)
 
 

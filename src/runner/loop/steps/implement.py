@@ -4,6 +4,7 @@ from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.loop.assignment import Assignment
 from runner.loop.events import Notice, StatusChanged
 from runner.loop.steps.context import StepContext
+from runner.loop.steps.remediate import listed_findings
 from runner.loop.steps.step import Outcome, Step, failure, skipped, success
 from runner.marker import Instruction
 
@@ -30,7 +31,7 @@ async def implement_task(step: Step, context: StepContext) -> Outcome:
                 Assignment(
                     Instruction.CODING,
                     deliverable,
-                    briefing=context.briefing(),
+                    briefing=context.briefing(_refuted(step)),
                     phase_id=step.phase_id,
                     step_id=step.step_id,
                 ),
@@ -43,6 +44,19 @@ async def implement_task(step: Step, context: StepContext) -> Outcome:
             return await _block(step, context, said)
         if turn is not None and not turn.progressed:
             return failure(f"A session changed nothing. The agent said: {said}", stalled=True)
+
+
+def _refuted(step: Step) -> str | None:
+    """Return what a review found about the deliverable that an agent had blocked."""
+    if not step.findings:
+        return None
+    return "\n\n".join(
+        (
+            f"An independent review found that {step.task_id} is not done, or not really blocked:",
+            listed_findings(step.findings),
+            "Build it. If you find it blocked after all, show in the reason what you tried.",
+        )
+    )
 
 
 def _tell_of_kept_word(task_id: str, context: StepContext) -> None:
@@ -58,8 +72,9 @@ def announce(task_id: str, status: Status, context: StepContext) -> None:
     context.sink(StatusChanged(task_id, status.value, found.description if found else ""))
 
 
-async def _block(step: Step, context: StepContext, reason: str) -> Outcome:
+async def _block(step: Step, context: StepContext, said: str) -> Outcome:
     task_id = str(step.task_id)
+    reason = context.claims.reason or said
     proof = {"autonomy_step_proof": step.proof} if step.proof else {}
     await context.plane.ask(
         "task", "block", task_id=task_id, reason=reason[:500] or "The agent says so.", **proof

@@ -1,6 +1,6 @@
 """`address_fidelity_feedback`: an agent mends what a review found."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runner.loop.assignment import Assignment
@@ -32,10 +32,17 @@ async def address_fidelity_feedback(step: Step, context: StepContext) -> Outcome
 
 
 def _told(step: Step) -> str:
-    parts = [f"An independent review of {inline(step.phase_id)} found:"]
-    parts += [_finding(number, finding) for number, finding in enumerate(step.findings, 1)]
+    parts = [
+        f"An independent review of {inline(step.phase_id)} found:",
+        listed_findings(step.findings),
+    ]
     parts.append("When you are done, the phase is verified and reviewed again.")
     return "\n\n".join(parts)
+
+
+def listed_findings(findings: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a review found, numbered, for whoever deals with it."""
+    return "\n\n".join(_finding(number, finding) for number, finding in enumerate(findings, 1))
 
 
 def _finding(number: int, finding: Mapping[str, Any]) -> str:

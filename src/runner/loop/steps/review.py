@@ -30,7 +30,10 @@ async def have_reviewed(step: Step, context: StepContext) -> ReviewVerdict:
     """
     context.judges.take_verdict()  # an older one must not count for this review
     make = partial(
-        context.judges.briefing.text, step.phase_id, changed_commands=step.changed_commands
+        context.judges.briefing.text,
+        step.phase_id,
+        changed_commands=step.changed_commands,
+        scope=step.scope,
     )
     try:
         briefing = await anyio.to_thread.run_sync(make)
@@ -43,6 +46,7 @@ async def have_reviewed(step: Step, context: StepContext) -> ReviewVerdict:
             briefing=briefing,
             phase_id=step.phase_id,
             step_id=step.step_id,
+            scope=step.scope,
         )
     )
     review = context.judges.take_verdict()

@@ -14,7 +14,9 @@ class Step:
     Attributes:
         proof: its token; it never leaves the loop. None where the write lock is not enforced.
         commands: of `execute_verification`, each with `command` and `command_hash`.
-        findings: of `address_fidelity_feedback`.
+        findings: what a review found that the step is to deal with.
+        reverifies: it runs the commands of a closed phase again, on the final tree.
+        scope: of `run_fidelity_gate`, what is reviewed: `phase` or `spec`.
         changed_commands: with `was` and `is`, where the phase's verification commands are not those
             that the session was started with.
     """
@@ -27,6 +29,8 @@ class Step:
     commands: tuple[Mapping[str, str], ...] = ()
     findings: tuple[Mapping[str, Any], ...] = ()
     changed_commands: Mapping[str, Any] | None = None
+    reverifies: bool = False
+    scope: str = "phase"
 
     @classmethod
     def of(cls, next_step: Mapping[str, Any]) -> "Step":
@@ -40,6 +44,8 @@ class Step:
             commands=tuple(next_step.get("commands") or ()),
             findings=tuple(next_step.get("findings") or ()),
             changed_commands=next_step.get("commands_changed"),
+            reverifies=bool(next_step.get("reverifies")),
+            scope=next_step.get("scope") or "phase",
         )
 
     @property

@@ -15,7 +15,13 @@ MENDING_SESSIONS = 2
 
 
 async def execute_verification(step: Step, context: StepContext) -> Outcome:
-    """Run the commands; have failures mended, and run all of them again."""
+    """Run the commands; have failures mended, and run all of them again.
+
+    A closed phase that fails on the final tree is not mended here: the control plane has to know
+    first that it is open again, so that what mends it is reviewed.
+    """
+    if step.reverifies:
+        return await _reverify(step, context)
     for _ in range(MENDING_SESSIONS):
         run = await _verify(step, context)
         if run.passed:
@@ -34,12 +40,21 @@ async def execute_verification(step: Step, context: StepContext) -> Outcome:
     return failure(_summary(run), verification_receipt=run.receipt)
 
 
+async def _reverify(step: Step, context: StepContext) -> Outcome:
+    run = await _verify(step, context)
+    if run.passed:
+        return _passed(run)
+    told = f"{step.phase_id} had passed, and fails on the final tree: {_summary(run)}"
+    return failure(told, verification_receipt=run.receipt)
+
+
 async def _verify(step: Step, context: StepContext) -> VerificationRun:
     run = await context.judges.verifier.run(step.step_id, step.commands)
     context.sessions.forget_tree()
     failed = [result for result in run.results if result.exit_code != 0]
     level = "warning" if failed else "info"
-    context.sink(Notice(level, f"Verification of {step.phase_id}: {_summary(run)}"))
+    again = " on the final tree" if step.reverifies else ""
+    context.sink(Notice(level, f"Verification of {step.phase_id}{again}: {_summary(run)}"))
     return run
 
 

@@ -15,7 +15,7 @@ from runner.replay.recording.assemble import Said, UnreadableError
 from runner.replay.script import DEEPEST, is_deeper
 from runner.replay.wire import Json, natural_stop
 
-_SESSION_KEYS = ("task", "phase")
+_SESSION_KEYS = ("task", "phase", "scope")
 _DEEPEST_TOML = 30  # levels; such a table is no longer read by anybody
 
 
