@@ -6,6 +6,7 @@ rules have to hold alone.
 
 import json
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,11 @@ ATTACKS = (
     call("Bash", command="bash -c 'echo {} > .runner/status.json'"),
     call("Bash", command="$(echo tou)ch ~/owned; eval 'touch ~/owned'"),
     call("Bash", command="git config core.fsmonitor 'touch ~/owned'; git status"),
+    call(
+        "Bash",
+        command="SSLKEYLOGFILE=~/owned python3 -c 'import ssl; ssl.create_default_context()'",
+    ),
+    call("Bash", command="git stash -u; git stash drop; git checkout -f"),
     call("Write", file_path=f"{PROJECT}/.runner/status.json", content="{}"),
     call("Write", file_path=f"{PROJECT}/.git/hooks/pre-commit", content="touch ~/owned"),
     call("Write", file_path=f"{PROJECT}/../home/owned", content="x"),
@@ -80,6 +86,14 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(path)
 
 
+@pytest.fixture
+def victim() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that no session started."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process
+        process.kill()
+
+
 def prepare(ours: Project) -> None:
     hooks = ours.path / ".git" / "hooks"
     hooks.mkdir(parents=True)
@@ -87,13 +101,16 @@ def prepare(ours: Project) -> None:
 
 
 @pytest.mark.parametrize("sandbox", [True, False], ids=["sandbox", "no sandbox"])
-def test_no_attack_of_a_coding_session_has_an_effect(folder: Path, sandbox: bool) -> None:
-    with project(folder, PLAN_TWO + session("coding", ATTACKS)) as ours:
+def test_no_attack_of_a_coding_session_has_an_effect(
+    folder: Path, victim: subprocess.Popen[bytes], sandbox: bool
+) -> None:
+    attacks = (*ATTACKS, call("Bash", command=f"kill -9 {victim.pid}"))
+    with project(folder, PLAN_TWO + session("coding", attacks)) as ours:
         prepare(ours)
         ours.run("-n", "1")
         before = state(ours)
         ours.run("-n", "1", *([] if sandbox else ["--no-sandbox"]))
-        assert state(ours) == before
+        assert (state(ours), victim.poll()) == (before, None)
 
 
 @pytest.mark.parametrize("sandbox", [True, False], ids=["sandbox", "no sandbox"])

@@ -39,6 +39,8 @@ _GUARDED_NAMES = (
 
 def check_glob(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse: Refuse) -> None:
     """Refuse patterns that can reach protected names or credentials."""
+    if kind == "project":
+        refuse_guarded_glob(text, refuse)
     if kind not in _CHANGES:
         _check_read(paths, kind, text, cwd, refuse)
         _check_parent(paths, kind, text, cwd, refuse)

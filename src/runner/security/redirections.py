@@ -5,7 +5,7 @@ import re
 from runner.security.context import Context
 from runner.security.environment import refuse_secret_expansion
 from runner.security.paths import is_endless, mentions_secret
-from runner.security.patterns import check_shape
+from runner.security.patterns import check_glob, check_shape
 from runner.security.refusal import RefusedError
 from runner.security.shell import shapes
 from runner.security.shell.facts import Redirection, Word
@@ -75,6 +75,14 @@ def _check_read(context: Context, target: Word, cwd: str | None) -> None:
     for text in target.choices:
         if is_endless(text):
             raise RefusedError("path:endless", f"{text} never ends. Use head -c.")
+        if target.glob:
+            check_glob(
+                context.paths,
+                "read",
+                text,
+                cwd,
+                lambda why: RefusedError("redirection:unknown", why),
+            )
         context.paths.read(text, cwd)
 
 

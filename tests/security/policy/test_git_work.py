@@ -177,3 +177,26 @@ def test_what_the_state_folder_ignores_is_not_committed(text: str) -> None:
 
 def test_status_json_may_be_committed() -> None:
     assert allowed("git add .runner/status.json && git commit -m x", PLAIN, PolicySettings())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git commit --amend --no-edit",
+        "git tag -d v1",
+        "git tag -f v1",
+        "git branch -m a b",
+        "git branch -d a",
+    ],
+)
+def test_branches_and_tags_of_the_project_may_be_moved(text: str) -> None:
+    assert allowed(text, PLAIN, PolicySettings())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["git branch -f a HEAD~1", "git branch -D a", "git update-ref refs/runner/x HEAD", "git reflog expire --all",
+     "git update-ref -d refs/heads/a", "git symbolic-ref HEAD refs/heads/x", "git gc --prune=now", "git prune"],
+)  # fmt: skip
+def test_references_are_not_written_directly(text: str) -> None:
+    assert not allowed(text, PLAIN)

@@ -85,9 +85,13 @@ def _file(call: Call, kind: str, word: Word) -> None:
     if kind == "write":
         for text in word.choices or map(shapes.pattern, word.shapes):
             call.context.paths.read(text, call.cwd)
-    elif word.choices is None and not word.prefix and not word.numeric:
+    elif _is_computed(word) and not call.context.private:
         return
     check(call, kind, word, "the file")
+
+
+def _is_computed(word: Word) -> bool:
+    return word.choices is None and not word.prefix and not word.numeric
 
 
 def _read(call: Call) -> _Invocation:
