@@ -44,6 +44,8 @@ def printed(commands: list[list[Value]]) -> Value | None:
     Args:
         commands: the words of each command, already expanded.
     """
+    if not commands:  # a pipeline of a keyword alone, such as `time`
+        return None
     first, *rest = [[_text(word) for word in command] for command in commands]
     if not first:
         return None
