@@ -18,6 +18,7 @@ from runner.loop.repository import Repository, find_repository
 from runner.programs import outside_environment, require_program
 from runner.reach import reach_of
 from runner.security.tree import NOTE_NAME
+from runner.wording import reason
 
 _MESSAGE = "Sync deliverables with SPEC.md"
 _NAMES = (f"{STATE_DIRECTORY}/{STATUS_FILE}", NOTE_NAME)
@@ -110,8 +111,12 @@ class _Git:
                 timeout=_SECONDS,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise PrerequisiteError(f"git could not be run: {error}.", hint=_HINT) from error
+        except OSError as error:
+            raise PrerequisiteError(
+                f"git could not be run: {reason(error)}.", hint=_HINT
+            ) from error
+        except subprocess.TimeoutExpired as error:
+            raise PrerequisiteError(f"git took longer than {_SECONDS:g} s.", hint=_HINT) from error
         if done.returncode not in accepted:
             said = done.stderr.decode(errors="replace").strip()
             raise PrerequisiteError(f"git {arguments[0]} failed: {said}", hint=_HINT)
