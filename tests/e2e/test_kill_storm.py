@@ -89,7 +89,11 @@ def _killed_and_compared(folder: Path, chance: random.Random, most: int) -> int:
             [f"{name}.txt" for name in ids],
         )
         assert [gate["verdict"] for gate in result["gates"]] == ["pass"] * PHASES
-        assert set(_accepted(ours).values()) == {1}
+        accepted = _accepted(ours)
+        for (step_type, subject), count in accepted.items():
+            # Before the end all phases are verified once more, on the final tree.
+            most_often = 2 if step_type == "execute_verification" else 1
+            assert count <= most_often, (step_type, subject)
         return kills
 
 

@@ -11,6 +11,7 @@ from tests.loop.fakes import COMPLETED, FAILED, FakeSession, deliverable
 from runner.deliverables.model import Status
 from runner.loop.events import (
     ExitReason,
+    Notice,
     RunEnded,
     RunResult,
     SessionOutcome,
@@ -136,8 +137,19 @@ class Writer(Bench):
 
 
 async def test_sessions_that_change_files_are_no_stall(tmp_path: Path) -> None:
-    result = await Writer(tmp_path, Limits(max_iterations=8)).run.execute()
+    result = await Writer(tmp_path, Limits(max_iterations=4)).run.execute()
     assert result.exit_reason is ExitReason.MAX_ITERATIONS
+
+
+async def test_sessions_that_change_files_and_report_nothing_end_by_themselves(
+    tmp_path: Path,
+) -> None:
+    bench = Writer(tmp_path, Limits())
+    result = await bench.run.execute()
+    planning = 1
+    assert (result.exit_reason, result.iterations) == (ExitReason.STALLED, 5 + planning)
+    notices = [event.text for event in bench.events if isinstance(event, Notice)]
+    assert any("none set its status" in text for text in notices)
 
 
 async def test_failed_sessions_are_tried_again_with_growing_waits(tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ def parts_of_run(
             rolled_back=lambda: was_rolled_back(project),
             defaults=start_defaults(standing),
             tree_of=partial(tree_identity, project),
+            most_sessions=options.max_sessions_per_deliverable,
             unattended=standing is not None and standing.posture is Posture.UNATTENDED,
         ),
         plane=Plane(plane, sink, own=plane.program),

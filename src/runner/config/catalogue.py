@@ -268,6 +268,13 @@ MAX_REVIEW_CYCLES = Option[int | None](
     default_shown="the posture's; 3",
     check=_positive("Max review cycles"),
 )
+MAX_SESSIONS_PER_DELIVERABLE = Option[int](
+    "max-sessions-per-deliverable",
+    kinds.INTEGER,
+    5,
+    "Agent sessions of a run on one deliverable before a person is needed (exit code 3).",
+    check=_positive("Max sessions per deliverable"),
+)
 REUSE_SESSION = Option[bool](
     "reuse-session",
     kinds.FLAG,
@@ -309,6 +316,7 @@ RUN_OPTIONS: tuple[Option[Any], ...] = (
     ONE_PHASE,
     MAX_CONSECUTIVE_ERRORS,
     MAX_REVIEW_CYCLES,
+    MAX_SESSIONS_PER_DELIVERABLE,
     REUSE_SESSION,
 )
 """The options of `runner run`, in the order of its help."""

@@ -31,6 +31,7 @@ class RunOptions:
         one_phase: whether to end where a phase does.
         max_consecutive_errors: failed steps in a row; None for the posture's.
         max_review_cycles: reviews of one phase; None for the posture's.
+        max_sessions_per_deliverable: agent sessions of a run on one deliverable.
         reuse_session: whether an agent session goes on with the next step while it has room.
     """
 
@@ -54,6 +55,7 @@ class RunOptions:
     one_phase: bool = catalogue.ONE_PHASE.default
     max_consecutive_errors: int | None = catalogue.MAX_CONSECUTIVE_ERRORS.default
     max_review_cycles: int | None = catalogue.MAX_REVIEW_CYCLES.default
+    max_sessions_per_deliverable: int = catalogue.MAX_SESSIONS_PER_DELIVERABLE.default
     reuse_session: bool = catalogue.REUSE_SESSION.default
     sandbox: bool = True
     sandbox_network: bool = True
@@ -86,6 +88,7 @@ class RunOptions:
             one_phase=chosen.get(catalogue.ONE_PHASE),
             max_consecutive_errors=chosen.get(catalogue.MAX_CONSECUTIVE_ERRORS),
             max_review_cycles=chosen.get(catalogue.MAX_REVIEW_CYCLES),
+            max_sessions_per_deliverable=chosen.get(catalogue.MAX_SESSIONS_PER_DELIVERABLE),
             reuse_session=chosen.get(catalogue.REUSE_SESSION),
             sandbox=not chosen.get(catalogue.NO_SANDBOX) if sandbox is None else sandbox,
             sandbox_network=chosen.get(catalogue.SANDBOX_NETWORK) == "open",

@@ -42,7 +42,7 @@ from runner.loop.planning import planned
 from runner.loop.ports import Checkpoints, RunSink
 from runner.loop.sessions import Sessions
 from runner.loop.steps import EXECUTORS
-from runner.loop.steps.context import Judges, StepContext
+from runner.loop.steps.context import MOST_SESSIONS, Judges, StepContext
 from runner.loop.steps.implement import announce
 from runner.loop.steps.step import Outcome, Step
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError, interrupted
@@ -71,6 +71,7 @@ class StepSettings:
         common_verification: commands that close every phase.
         rolled_back: returns whether the tree was rolled back since the last session.
         tree_of: returns what identifies the work tree; None where nobody looks at it.
+        most_sessions: agent sessions on one deliverable before it counts as stuck.
         unattended: whether work that is left blocked needs a person in the end.
     """
 
@@ -82,6 +83,7 @@ class StepSettings:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     unattended: bool = False
     tree_of: Callable[[], str] | None = None
+    most_sessions: int = MOST_SESSIONS
 
     @property
     def beginning(self) -> dict[str, Any]:
@@ -259,6 +261,7 @@ class SteppedFlow:
             self._sink,
             opened.memory,
             self._edits,
+            self._settings.most_sessions,
         )
         heartbeats = self._heartbeats = Heartbeats(
             self._plane,

@@ -98,7 +98,7 @@ def test_only_bubblewrap_makes_folders_read_only() -> None:
 
 @contains
 @pytest.mark.parametrize(
-    "attack", ["", "mv /run/runner-programs /run/x", "touch /run/runner-programs/bwrap"]
+    "attack", ["", "mv /run/runner-agent/programs /run/x", "touch /run/runner-agent/programs/bwrap"]
 )
 def test_the_programs_of_the_agents_own_sandbox_can_not_be_replaced(
     project: Path, tmp_path: Path, attack: str
@@ -117,7 +117,7 @@ def test_the_programs_of_the_agents_own_sandbox_can_not_be_replaced(
             f"{attack} 2>/dev/null; command -v bwrap; command -v socat; readlink $(command -v socat)",
         )
     assert said.split() == [
-        "/run/runner-programs/bwrap",
-        "/run/runner-programs/socat",
+        "/run/runner-agent/programs/bwrap",
+        "/run/runner-agent/programs/socat",
         str(tmp_path / "system" / "socat"),
     ]

@@ -1,7 +1,8 @@
 """What the executors of steps work with."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from runner.deliverables.review import ReviewVerdict
 from runner.loop.assignment import Assignment
@@ -30,6 +31,9 @@ class Judges:
     take_verdict: Callable[[], ReviewVerdict | None]
 
 
+MOST_SESSIONS = 5
+
+
 @dataclass
 class StepContext:
     """What is there to execute steps with, for one autonomous session.
@@ -37,6 +41,8 @@ class StepContext:
     Attributes:
         memory: what earlier runs did before they took up this step, None for a step that is new;
             the next prompt of one who works tells it, once.
+        most_sessions: agent sessions on one deliverable before it counts as stuck.
+        spent: deliverable → agent sessions that worked on it in this run.
         edits: notices that somebody edits what the steps work from; None where nobody looks.
     """
 
@@ -48,6 +54,8 @@ class StepContext:
     sink: RunSink
     memory: str | None = None
     edits: Edits | None = None
+    most_sessions: int = MOST_SESSIONS
+    spent: Counter[str] = field(default_factory=Counter)
 
     async def work(self, assignment: Assignment, *, follower: Instruction | None = None) -> Turn:
         """Run agent sessions until one says something about the work; return what it gave.

@@ -7,6 +7,7 @@ from runner.loop.steps.context import StepContext
 from runner.loop.steps.remediate import listed_findings
 from runner.loop.steps.step import Outcome, Step, failure, skipped, success
 from runner.marker import Instruction
+from runner.wording import plural
 
 _KEPT = "Its agent had said so when an earlier run was cut off."
 
@@ -27,6 +28,9 @@ async def implement_task(step: Step, context: StepContext) -> Outcome:
     while True:
         turn = None
         if context.claims.word is Status.PENDING:
+            if context.spent[deliverable.id] >= context.most_sessions:
+                return failure(_stuck(deliverable.id, context.most_sessions), stalled=True)
+            context.spent[deliverable.id] += 1
             turn = await context.work(
                 Assignment(
                     Instruction.CODING,
@@ -44,6 +48,13 @@ async def implement_task(step: Step, context: StepContext) -> Outcome:
             return await _block(step, context, said)
         if turn is not None and not turn.progressed:
             return failure(f"A session changed nothing. The agent said: {said}", stalled=True)
+
+
+def _stuck(task_id: str, sessions: int) -> str:
+    return (
+        f"{plural(sessions, 'session')} worked on {task_id}, and none set its status. Look at what "
+        "they did; --max-sessions-per-deliverable sets the limit."
+    )
 
 
 def _refuted(step: Step) -> str | None:
