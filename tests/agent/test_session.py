@@ -397,7 +397,8 @@ KEY = "gh" + "p_abcdefghijklmnopqrstuvwxyz0123456789"
 
 async def test_credentials_are_taken_out_of_all_that_is_passed_on() -> None:
     use = AssistantMessage([ToolUseBlock("toolu_1", "Bash", {"command": f"echo {KEY}"})], "m")
-    scene = Scene(FakeClient(_said(f"a {KEY}"), use, _result(result=f"Done: {KEY}")))
+    answered = UserMessage([ToolResultBlock("toolu_1", f"it says {KEY}")])
+    scene = Scene(FakeClient(_said(f"a {KEY}"), use, answered, _result(result=f"Done: {KEY}")))
     result = await scene.run()
     assert KEY not in repr((scene.events, result))
     assert result.text == "Done: [redacted]"

@@ -46,4 +46,13 @@ def sample(event: RunEvent) -> None:
 
 
 if __name__ == "__main__":
-    perform(Job(Path(sys.argv[1]).resolve(), RunOptions(), "A long run"), sample)
+    perform(
+        Job(
+            Path(sys.argv[1]).resolve(),
+            RunOptions(
+                plan_review=False,
+            ),
+            "A long run",
+        ),
+        sample,
+    )

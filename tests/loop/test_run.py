@@ -148,7 +148,7 @@ async def test_sessions_that_change_files_and_report_nothing_end_by_themselves(
     result = await bench.run.execute()
     planning = 1
     assert (result.exit_reason, result.iterations) == (ExitReason.STALLED, 5 + planning)
-    notices = [event.text for event in bench.events if isinstance(event, Notice)]
+    notices = [event.message for event in bench.events if isinstance(event, Notice)]
     assert any("none set its status" in text for text in notices)
 
 
