@@ -18,8 +18,7 @@ PLAIN = MemoryFacts(files=FILES)
 # status.json is committed as it is now; another branch and a commit before have another one.
 TRACKED = MemoryFacts(
     files=FILES,
-    guarded={"index": HELD, "HEAD": HELD, "same": HELD, "other": OLDER, "HEAD~1": OLDER, "c^": HELD,
-             "c": OLDER, "d^": OLDER, "d": OLDER, "odd": None},
+    guarded={"index": HELD, "HEAD": HELD, "same": HELD, "other": OLDER, "HEAD~1": OLDER, "c": OLDER, "d^1": OLDER, "d": OLDER, "odd": None, "c^1": HELD, "m": HELD, "m^1": HELD, "m^2": OLDER},
 )  # fmt: skip
 # The same, with a status.json that has changed since.
 CHANGED = MemoryFacts(files=FILES, guarded=TRACKED.guarded, unchanged=False)
@@ -118,7 +117,8 @@ WRITES_OLDER = [
     "git rebase other", "git rebase --onto other same", "git cherry-pick c", "git revert c",
     "git cherry-pick same..other", "git reset --keep other", "git checkout --detach other",
     "git merge --squash other", "git checkout -B x other", "git switch odd", "git cherry-pick odd",
-    "git bisect start HEAD other", "git checkout $b", "git checkout other -- .RUNNER/../.",
+    "git bisect start HEAD other", "git bisect reset other", "git bisect bad other", "git checkout $b", "git switch --orphan x", "git merge", "git rebase",
+    "git -Csrc checkout other -- .", "git revert -m 2 m", "git checkout other -- .RUNNER/../.",
 ]  # fmt: skip
 
 
@@ -150,22 +150,33 @@ def test_a_tracked_protected_file_is_not_removed(text: str) -> None:
     assert not allowed(text, TRACKED)
 
 
-def test_a_branch_that_brings_protected_files_along_is_not_taken() -> None:
-    facts = MemoryFacts(files=FILES, guarded={"hostile": OLDER})
-    assert not allowed("git checkout hostile", facts)
+@pytest.mark.parametrize(
+    "text",
+    ["git checkout hostile", "git tag x hostile; git checkout x", "git branch x hostile && git switch x",
+     "git worktree add -b x w hostile; git merge x"],
+)  # fmt: skip
+def test_a_branch_that_brings_protected_files_along_is_not_taken(text: str) -> None:
+    facts = MemoryFacts(files=FILES, guarded={"hostile": OLDER, "x": None})
+    assert not allowed(text, facts)
 
 
 @pytest.mark.parametrize(
-    "header", ["+++ b/.runner/x", "rename to .claude/x", "diff --git a/x b/.Runner/y"]
+    "header",
+    [
+        "+++ b/.runner/x",
+        "rename to .claude/x",
+        '+++ "b/\\056runner/x"',
+        "diff --git a/x b/.Runner/y",
+    ],
 )
 def test_a_patch_of_a_protected_folder_is_not_applied(header: str) -> None:
     facts = MemoryFacts(files={f"{ROOT}/a.patch": f"--- a/x\n{header}\n@@ -1 +1 @@\n"})
     answers = [
         allowed(text, facts)
-        for text in ("git apply a.patch", "git am a.patch", f"git apply <<'E'\n{header}\nE",
+        for text in ("git apply a.patch", "git am a.patch", "git am < a.patch", f"git apply <<'E'\n{header}\nE",
                      "git apply --check a.patch", "git apply b.patch")
     ]  # fmt: skip
-    assert answers == [False, False, False, True, True]
+    assert answers == [False, False, False, False, True, True]
 
 
 @pytest.mark.parametrize(

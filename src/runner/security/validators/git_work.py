@@ -23,6 +23,9 @@ _HEADER = re.compile(
     r"^(?:\+\+\+|---|diff --git|(?:rename|copy) (?:from|to))(?=\s).*?(?:[\s\"/])\.(?:runner|claude|autonoe|git)(?:[/\"\s]|$)",
     re.MULTILINE | re.IGNORECASE,
 )
+# A name in quotes whose plain letters are written as numbers: `"b/\056runner/x"`.
+_CODED = re.compile(r"^(?:\+\+\+|---|diff --git|rename|copy).*\\[01][0-7]{2}", re.MULTILINE)
+_GOES_ON = ("--continue", "--abort", "--skip", "--quit", "--show-current-patch", "--root")
 _LOOKS_ONLY = ("--check", "--stat", "--numstat", "--summary", "--cached")
 _RANGE = re.compile(r"(.*?)\.\.\.?(.*)")
 _KEEP = (
@@ -120,7 +123,7 @@ def _is_literal(call: Call) -> bool:
 
 def _from_root(call: Call, text: str) -> str | None:
     """The path relative to the project, without following links: git does not."""
-    if call.cwd is None or any(word.text == "-C" for word in call.command.words):
+    if call.cwd is None or any((word.text or "").startswith("-C") for word in call.command.words):
         return None
     paths = call.context.paths
     whole = posixpath.normpath(posixpath.join(paths.project, call.cwd, text))
@@ -211,13 +214,29 @@ def _compare(call: Call, start: str, end: str, shown: str) -> None:
     before = facts.guarded_files(start)
     after = facts.guarded_files(end) if end else None
     if after is None and before == frozenset() == facts.guarded_files(INDEX):
-        return  # computed, or a name that is still to come
+        _compare_made(call, before, end)  # computed, or a name that is still to come
+        return
     if before is None or before != after:
         raise call.refuse(
             f"{shown} holds other files in a protected folder ({_difference(before, after)}), and "
             "this would write them. Take over what you need with git show "
             f"{shown}:PATH, or leave the branch to the user."
         )
+
+
+def _compare_made(call: Call, before: Guarded, name: str) -> None:
+    """Refuse a name that the same script gives to a revision with protected files."""
+    facts = call.context.paths.facts
+    for command in call.context.script:
+        texts = [word.text or "" for word in command.words]
+        if name and texts[:1] == ["git"] and name in texts:
+            for text in texts[2:]:
+                held = None if text == name else facts.guarded_files(text)
+                if held is not None and held != before:
+                    raise call.refuse(
+                        f"{name} would be {text}, which holds files in a protected folder "
+                        f"({_difference(before, held)}). Leave this branch to the user."
+                    )
 
 
 def _difference(before: Guarded | None, after: Guarded | None) -> str:
@@ -276,6 +295,13 @@ def _source(words: tuple[Word, ...]) -> str:
 
 def _switch(call: Call) -> None:
     _switches(call, call.parsed.operands)
+    facts = call.context.paths.facts
+    held = (facts.guarded_files("HEAD"), facts.guarded_files(INDEX))
+    if call.parsed.has("--orphan") and held != (frozenset(), frozenset()):
+        raise call.refuse(
+            "--orphan removes all files that git tracks, protected ones among them. Use git checkout "
+            "--orphan, which leaves them."
+        )
 
 
 def _restore(call: Call) -> None:
@@ -342,13 +368,12 @@ def _drop(call: Call) -> None:
 
 
 def _merge(call: Call) -> None:
+    """Merge and rebase: without a revision it is the upstream branch."""
     _no_return(call)
-    _switches(call, call.parsed.operands)
-
-
-def _rebase(call: Call) -> None:
-    _no_return(call)
-    _switches(call, (*call.parsed.operands, *call.parsed.values("--onto")))
+    words = (*call.parsed.operands, *call.parsed.values("--onto"))
+    if not words and not call.parsed.has(*_GOES_ON):
+        words = (Word.literal("@{upstream}"),)
+    _switches(call, words)
 
 
 def _pick(call: Call) -> None:
@@ -358,8 +383,14 @@ def _pick(call: Call) -> None:
         for text in word.choices or ("",):
             if _RANGE.fullmatch(text):
                 _switches(call, (Word.literal(text),))
-            else:
-                _compare(call, f"{text}^" if text else "HEAD", text, text or word.source)
+                continue
+            for number in _mainlines(call):
+                _compare(call, f"{text}^{number}" if text else "HEAD", text, text or word.source)
+
+
+def _mainlines(call: Call) -> list[str]:
+    """Which parents a merge commit is compared with; the first where none is given."""
+    return [word.text or "2" for word in call.parsed.values("-m", "--mainline")] or ["1"]
 
 
 def _no_return(call: Call) -> None:
@@ -380,15 +411,20 @@ def _apply(call: Call) -> None:
         return
     paths = call.context.paths
     texts = [call.command.stdin or ""]
-    for word in call.parsed.operands:
+    inputs = [one.target for one in call.command.redirections if one.operator == "<"]
+    for word in (*call.parsed.operands, *inputs):
         for text in word.choices or ():
             path = paths.absolute(text, call.cwd)
             texts.append((paths.facts.text(path) if path is not None else None) or "")
-    if any(_HEADER.search(text) for text in texts):
+    if any(_HEADER.search(text) or _CODED.search(text) for text in texts):
         raise call.refuse("the patch changes a protected folder. Take that part out.")
 
 
+_BISECTS = ("start", "good", "bad", "skip", "old", "new", "reset")
+
+
 def _bisect(call: Call) -> None:
+    """Each step checks a commit out; of those between the named ones nothing is known."""
     if not call.parsed.has("--no-checkout"):
         _switches(call, _split(call)[0])
 
@@ -418,12 +454,12 @@ _JUDGES = {
     "git stash branch": _unstash,
     "git stash drop": _drop,
     "git merge": _merge,
-    "git rebase": _rebase,
+    "git rebase": _merge,
     "git cherry-pick": _pick,
     "git revert": _pick,
     "git apply": _apply,
     "git am": _apply,
-    "git bisect start": _bisect,
+    **{f"git bisect {name}": _bisect for name in _BISECTS},
 }
 
 VALIDATORS = {"git-work": judge_work}
