@@ -275,15 +275,15 @@ def test_with_the_network_closed_the_agent_is_out_of_reach_as_well(tmp_path: Pat
 
 @pytest.mark.storm
 def test_what_the_agent_starts_by_itself_does_not_reach_it_either(tmp_path: Path) -> None:
-    planted = '#!/bin/sh\npython3 "$ROOT/hostile.py" end >> "$ROOT/ran" 2>&1\nexit 1\n'
     with project(tmp_path, PLAN + PASS_ALL + reviewer("true")) as ours:
+        root = ours.path
+        planted = f'#!/bin/sh\npython3 "{root}/hostile.py" end >> "{root}/ran" 2>&1\nexit 1\n'
         (ours.path / "hostile.py").write_text(HOSTILE, encoding="utf-8")
         programs = ours.path / "bin"
         programs.mkdir()
         (programs / "git").write_text(planted, encoding="utf-8")
         (programs / "git").chmod(0o755)
         ours.environment["PATH"] = f"{programs}:{ours.environment['PATH']}"
-        ours.environment["ROOT"] = str(ours.path)
         result = ours.result("--max-iterations", "2")
         assert "AT THE END" in (ours.path / "ran").read_text(encoding="utf-8")
     assert set(gates(result)) == {"fail"}

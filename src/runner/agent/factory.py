@@ -70,7 +70,8 @@ class ClaudeAgentFactory:
         agent = [*self._start, str(self._settings.agent_binary)]
         words = self._wrap(plan.instruction, agent)
         entries = self._settings.environment_entries(os.environ)
-        process = AgentProcess(words, entries, passed_on=bool(self._start))
+        sealed = self._settings.sealed(os.environ) if self._start else ()
+        process = AgentProcess(words, entries, passed_on=bool(self._start), sealed=sealed)
         slot, stderr = SinkSlot(self._redactor), StderrTail(self._redactor)
         asked = AskedCalls()
         try:

@@ -10,7 +10,7 @@ There are two of it, the guard and a keeper below it that starts the program, so
 either leaves one that ends the rest; a single one could not be killed without setting free
 what the agent runs in the background.
 
-Usage: guard.py [--environment FILE] PID_FILE PARENT_PID PROGRAM [ARGUMENT...]; the folder of
+Usage: guard.py [--environment FILE] [--sealed FILE] PID_FILE PARENT_PID PROGRAM [ARGUMENT...]; the folder of
 PID_FILE is removed at the end. FILE says what the program gets of the environment: `NAME`,
 `PREFIX*` or `NAME=VALUE` for each variable, NUL characters between them.
 
@@ -29,6 +29,12 @@ GRACE_SECONDS = 1.0
 
 ENVIRONMENT = "--environment"
 """The option with the file that says what the program gets of the environment."""
+
+SEALED = "--sealed"
+"""The option with the file that names what it gets by a descriptor instead."""
+
+SEALED_DESCRIPTOR = 5
+_MOST_SEALED = 60_000  # what a pipe takes without a reader
 
 KILL_SIGNAL = signal.SIGUSR1
 """Tells the guard to end everything at once. Killing the guard is worse: see the keeper."""
@@ -49,6 +55,9 @@ def main(argv: list[str]) -> int:
     environment: dict[bytes, bytes] = dict(os.environb)
     if argv[0] == ENVIRONMENT:
         environment = _environment(argv[1])
+        argv = argv[2:]
+    if argv[0] == SEALED:
+        environment = _seal(environment, argv[1])
         argv = argv[2:]
     pid_file, parent, command = argv[0], int(argv[1]), argv[2:]
     os.setsid()
@@ -93,6 +102,38 @@ def _environment(path: str) -> dict[bytes, bytes]:
         elif name in known:
             found[name] = known[name]
     return found
+
+
+def _seal(environment: dict[bytes, bytes], path: str) -> dict[bytes, bytes]:
+    """Return what is left without the variables that the file names, which go to a descriptor.
+
+    What a sandbox is started with can be read inside of it. A shell inside reads the others there
+    (see containment/channel.py) before it becomes the agent.
+    """
+    with open(path, "rb") as file:
+        names = tuple(file.read().split(b"\0"))
+    sealed = {
+        name: value
+        for name, value in environment.items()
+        if name in names or any(n.endswith(b"*") and name.startswith(n[:-1]) for n in names)
+    }
+    quoted = (
+        b"export %s='%s'\n" % (name, value.replace(b"'", b"'\\''"))
+        for name, value in sealed.items()
+        if name.replace(b"_", b"a").isalnum() and not name[:1].isdigit()
+    )
+    text = b"".join(quoted)
+    if len(text) > _MOST_SEALED:
+        sys.exit("cannot start the agent: what it signs in with is longer than 60,000 bytes")
+    read, write = os.pipe()
+    os.write(write, text)
+    os.close(write)
+    if read == SEALED_DESCRIPTOR:
+        os.set_inheritable(read, True)
+    else:
+        os.dup2(read, SEALED_DESCRIPTOR)
+        os.close(read)
+    return {name: value for name, value in environment.items() if name not in sealed}
 
 
 def _adopt_orphans_of(parent: int) -> bool:

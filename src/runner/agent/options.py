@@ -92,6 +92,10 @@ class AgentSettings:
         )
         return [*changed, *ours, *_ADDED_BY_THE_SDK]
 
+    def sealed(self, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the variables that the agent alone gets, and nothing else in its sandbox."""
+        return ("ANTHROPIC_*", *self.rules.for_agents_alone(environ))
+
 
 def session_options(
     settings: AgentSettings,

@@ -98,6 +98,8 @@ class AgentProcess:
             variable: `NAME`, `PREFIX*`, or `NAME=VALUE` for another value. None for all of it.
         passed_on: whether its standard input and output are the descriptors 3 and 4 of the
             command (see channel.py), whose own lead nowhere.
+        sealed: names of variables (or `PREFIX*`) that the program gets by descriptor 5 and not in
+            its environment, which can be read in a sandbox; for a command that reads them there.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class AgentProcess:
         environment: Sequence[str] | None = None,
         *,
         passed_on: bool = False,
+        sealed: Sequence[str] = (),
     ) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._pid_file = self._directory / "pid"
@@ -117,6 +120,10 @@ class AgentProcess:
             rules.touch(0o600)
             rules.write_bytes(b"\0".join(map(os.fsencode, environment)))
             words += [guard.ENVIRONMENT, str(rules)]
+        if sealed:
+            names = self._directory / "sealed"
+            names.write_bytes(b"\0".join(map(os.fsencode, sealed)))
+            words += [guard.SEALED, str(names)]
         words += [str(self._pid_file), str(os.getpid())]
         streams = " 3<&0 4>&1 < /dev/null > /dev/null" if passed_on else ""
         self.launcher.write_text(

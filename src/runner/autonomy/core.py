@@ -26,7 +26,11 @@ from runner.autonomy.store.journal import Tail
 from runner.autonomy.store.trust import Trust
 from runner.errors import RunnerError, StateCorruptError, StateError
 
-_EXPIRIES = (ErrorCode.STEP_PROOF_EXPIRED, ErrorCode.INVALID_GATE_EVIDENCE)
+_EXPIRIES = (
+    ErrorCode.STEP_PROOF_EXPIRED,
+    ErrorCode.STEP_PROOF_INVALID,
+    ErrorCode.INVALID_GATE_EVIDENCE,
+)
 
 
 @dataclass(frozen=True, slots=True)

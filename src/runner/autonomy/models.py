@@ -145,6 +145,7 @@ class StepProof(Record):
     step_id: str
     issued_at: AwareDatetime
     expires_at: AwareDatetime
+    prolonged_to: AwareDatetime | None = None
     consumed_actions: tuple[ConsumedAction, ...] = ()
 
 

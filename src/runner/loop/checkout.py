@@ -202,6 +202,11 @@ def _copy_large(project: Path, files: Path, snapshot: Snapshot) -> Iterator[str]
                     hint="Let .gitignore name those that are no part of the project.",
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
+            if (
+                target.parent.resolve() != files.resolve() / Path(name).parent
+                or target.is_symlink()
+            ):
+                raise GitError(f"{name!r} leads out of the clean room.")
             shutil.copy2(source, target, follow_symlinks=False)
             yield f"{name} {before.st_size} {before.st_mtime_ns} {before.st_ino}"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.files import read_regular
+from runner.reach import reach_of
 
 _GITDIR = re.compile(r"gitdir: (.+)")
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?(.+?)\"?\s*$", re.MULTILINE)
@@ -78,12 +79,12 @@ def _repository(project: Path, top: Path, dot_git: Path) -> Repository:
     nothing = Repository(project, top)
     if dot_git.is_symlink():
         return nothing
-    git_dir = dot_git if dot_git.is_dir() else _linked(dot_git)
+    git_dir = dot_git if dot_git.is_dir() else linked_folder(dot_git, project)
     if git_dir is None or not (git_dir / "HEAD").is_file():
         return nothing
     shared = _text(git_dir / "commondir").strip()
     common = (git_dir / shared).resolve() if shared else git_dir
-    if git_dir == dot_git and common != git_dir:
+    if common != git_dir and not is_shared_folder(common, git_dir, project):
         return nothing  # no git makes this; it would be a way to another repository
     if not _stays_inside(common):
         return nothing
@@ -91,12 +92,18 @@ def _repository(project: Path, top: Path, dot_git: Path) -> Repository:
     return Repository(project, top, git_dir, common, named[1].lower() if named else "sha1")
 
 
-def _linked(dot_git: Path) -> Path | None:
-    """Return where the `.git` file of a linked work tree or submodule leads, if that leads back."""
+def linked_folder(dot_git: Path, project: Path) -> Path | None:
+    """Return where the `.git` file of a linked work tree or submodule leads, if that leads back.
+
+    An agent can write such a file, and whatever else is in its reach: only a folder where it can't
+    write is believed.
+    """
     named = _GITDIR.match(_text(dot_git))
     if named is None:
         return None
     git_dir = (dot_git.parent / named[1].strip()).resolve()
+    if reach_of(project).problem(git_dir / "HEAD") is not None:
+        return None
     back = _text(git_dir / "gitdir").strip()
     if back and (git_dir / back).resolve() == dot_git:
         return git_dir
@@ -104,6 +111,13 @@ def _linked(dot_git: Path) -> Path | None:
     if tree is not None and (git_dir / tree[1]).resolve() == dot_git.parent:
         return git_dir
     return None
+
+
+def is_shared_folder(common: Path, git_dir: Path, project: Path) -> bool:
+    """Whether `common` is what a linked work tree shares: git keeps its own folder there."""
+    if git_dir.parent != common / "worktrees" or project.is_relative_to(common):
+        return False
+    return reach_of(project).problem(common / "HEAD") is None
 
 
 def _stays_inside(common: Path) -> bool:

@@ -101,6 +101,15 @@ def take_snapshot(
     )
 
 
+def is_inside(path: bytes) -> bool:
+    """Whether a name that git lists can only be that of a file of the project.
+
+    An agent can write any name into the repository's index.
+    """
+    parts = path.removesuffix(b"/").split(b"/")
+    return all(part not in (b"", b".", b"..") and part.lower() != b".git" for part in parts)
+
+
 def names(output: bytes) -> set[bytes]:
     """Split what git prints with -z."""
     return {name for name in output.split(b"\0") if name}
@@ -180,7 +189,7 @@ def _sort_out(project: Path, paths: Iterable[bytes], limit: int | None) -> _Sort
     found, root, now = _SortedOut(), os.fsencode(project), time.time_ns()
     folders: dict[bytes, bool] = {b"": True}
     for path in paths:
-        if path.startswith(_STATE) and path != _STATUS:
+        if (path.startswith(_STATE) and path != _STATUS) or not is_inside(path):
             continue
         if not _in_real_folders(root, os.path.dirname(path.rstrip(b"/")), folders):  # noqa: PTH120
             continue

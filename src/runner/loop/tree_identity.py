@@ -14,6 +14,7 @@ from pathlib import Path
 from runner.deliverables.workspace import STATE_DIRECTORY
 from runner.loop.repository import find_repository
 from runner.loop.shadow_git import GitError, ShadowGit, project_git
+from runner.loop.snapshot import is_inside
 from runner.security.tree import NOTE_NAME, TOOL_FILES, TOOL_FOLDERS, content_digest, walk
 
 _NOT_WORK = frozenset({STATE_DIRECTORY, ".git", ".claude"})
@@ -54,7 +55,7 @@ def _listed(git: ShadowGit) -> Iterator[str]:
     if index is not None:
         with suppress(GitError):  # without an index nothing is tracked
             found += git.run("ls-files", "-z", "--cached", index=index)
-    yield from (os.fsdecode(name) for name in found.split(b"\0") if name)
+    yield from (os.fsdecode(name) for name in found.split(b"\0") if is_inside(name))
     yield NOTE_NAME
 
 

@@ -42,6 +42,7 @@ _NEEDED_OF_RUN = (
     "systemd/resolve", "resolvconf", "NetworkManager/resolv.conf", "connman/resolv.conf",
     "current-system", "booted-system", "opengl-driver",
 )  # fmt: skip
+_STORE = Path("autonomy/checkpoints/store.git")
 _PATH_LISTS = ("PATH", "PYTHONPATH")
 _PATHS = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE")
 
@@ -99,13 +100,16 @@ def box_command(around: Surroundings, state: PrivateState, overlay: Overlay | No
     Args:
         overlay: makes the project a throw-away copy; None leaves it writable.
     """
-    project = _writable_project(around) if overlay is None else _overlaid_project(overlay)
+    project = (
+        _writable_project(around) if overlay is None else _overlaid_project(overlay, around.scratch)
+    )
     return _box(around, state, project)
 
 
 def read_only_box_command(around: Surroundings, state: PrivateState) -> list[str]:
     """Return the words for a project that can't be written at all: overlays don't work here."""
-    return _box(around, state, _bind("--ro-bind", around.project))
+    project = [*_bind("--ro-bind", around.project), *_state(around.project, around.scratch)]
+    return _box(around, state, project)
 
 
 def verification_box_command(around: Surroundings, state: PrivateState) -> list[str]:
@@ -171,8 +175,7 @@ def _shown(paths: Iterable[Path], layers: Sequence[Layer]) -> list[Path]:
 
 
 def _borrowed(around: Surroundings, room: RoomMounts) -> Iterator[str]:
-    if (around.project / ".runner").is_dir():
-        yield from _bind("--ro-bind", around.project / ".runner")
+    yield from _state(around.project, room.scratch)
     if room.objects is not None:
         yield from ("--ro-bind", str(room.objects), str(OBJECTS_IN_THE_BOX))
     if room.hidden is not None:
@@ -300,8 +303,7 @@ def _writable_project(around: Surroundings) -> Iterator[str]:
     yield from _bind("--bind", project)
     for mount in repository_mounts(project):
         yield from _bind("--bind" if mount.writable else "--ro-bind", mount.path)
-    if (project / ".runner").is_dir():
-        yield from _bind("--ro-bind", project / ".runner")
+    yield from _state(project, around.scratch)
     claude = project / ".claude"
     if claude.is_dir() and not claude.is_symlink():
         yield from _bind("--bind", claude)
@@ -316,12 +318,21 @@ def _writable_project(around: Surroundings) -> Iterator[str]:
         yield from _bind("--ro-bind", folder)
 
 
-def _overlaid_project(overlay: Overlay) -> Iterator[str]:
+def _state(project: Path, scratch: Scratch) -> Iterator[str]:
+    """The runner's own folder: read-only, and without what snapshots hold of hidden files."""
+    state = project / ".runner"
+    if state.is_dir() and not state.is_symlink():
+        yield from _bind("--ro-bind", state)
+        store = state / _STORE
+        if store.is_dir():
+            yield from ("--ro-bind", str(scratch.void), str(store))
+
+
+def _overlaid_project(overlay: Overlay, scratch: Scratch) -> Iterator[str]:
     project, upper = str(overlay.project), overlay.upper
     work = upper.with_name("work")
     yield from ("--overlay-src", project, "--overlay", str(upper), str(work), project)
-    if (overlay.project / ".runner").is_dir():
-        yield from _bind("--ro-bind", overlay.project / ".runner")
+    yield from _state(overlay.project, scratch)
 
 
 def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:

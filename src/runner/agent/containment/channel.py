@@ -12,7 +12,8 @@ What the agent starts is dumpable again. The agent runs commands with the shell 
 from where the command is to run, and removes the agent's own variables.
 
 bubblewrap stays in the sandbox as process 1 with the standard streams that it was started with, but
-closes all others. So the agent's streams go through it as descriptors 3 and 4.
+closes all others. So the agent's streams go through it as descriptors 3 and 4, and what the agent
+signs in with as descriptor 5: bubblewrap's own environment can be read by every command.
 """
 
 import platform
@@ -63,7 +64,12 @@ unset RUNNER_AGENT_CLOSED
 export LD_PRELOAD="$1/{library}${{LD_PRELOAD:+:$LD_PRELOAD}}"
 export CLAUDE_CODE_SHELL="$1/{shell}" RUNNER_AGENT_PID=$$
 shift
-exec "$@" <&3 >&4 3<&- 4>&-"""
+sealed=
+while IFS= read -r line <&5; do sealed="$sealed$line
+"; done
+eval "$sealed"
+unset sealed line
+exec "$@" <&3 >&4 3<&- 4>&- 5<&-"""
 # A sandbox of the agent's own starts the shell in the shell, where other processes are seen.
 _TEST = """\
 if [[ -z $RUNNER_AGENT_CLOSED ]] && {{
@@ -86,6 +92,16 @@ _SHELL_SCRIPT = """\
 done
 exec /bin/bash "$@"
 """
+_SERVER_SCRIPT = """\
+#!/bin/sh
+{without}for name in $1; do unset "$name"; done
+shift
+exec "$@"
+"""
+_SIGN_IN = (
+    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS",
+    "ANTHROPIC_FOUNDRY_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "CLAUDE_CODE_OAUTH_TOKEN",
+)  # fmt: skip
 _PROGRAM_SCRIPT = '#!/bin/sh\n{without}exec {program}"$@"\n'
 
 
@@ -114,12 +130,13 @@ def write_channel(
     without = _WITHOUT_LIBRARY.format(library=_LIBRARY)
     text = _SHELL_SCRIPT.format(test=test, without=without, names=" ".join(names), kept=_KEPT)
     _write_script(folder / _SHELL, text)
-    _write_script(folder / _SERVER, _PROGRAM_SCRIPT.format(without=without, program=""))
+    _write_script(folder / _SERVER, _SERVER_SCRIPT.format(without=without))
     if bubblewrap is not None:
         # An unreachable process of an ordinary user can't make a user namespace.
         (folder / PROGRAMS).mkdir(exist_ok=True)
         program = f"{shlex.quote(str(bubblewrap))} "
-        text = _PROGRAM_SCRIPT.format(without=without, program=program)
+        keys = f"unset {' '.join(_SIGN_IN)}\n"
+        text = _PROGRAM_SCRIPT.format(without=without + keys, program=program)
         _write_script(folder / PROGRAMS / "bwrap", text)
         for name, path in (programs or {}).items():
             (folder / PROGRAMS / name).unlink(missing_ok=True)
@@ -155,14 +172,16 @@ def start_words(folder: Path) -> tuple[str, ...]:
 
 
 def start_server(folder: Path, server: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of an MCP server so that it is started without the library.
+    """Return the settings of an MCP server so that it is started without the library and keys.
 
     Args:
         server: as agent.json names it; one that is not started stays as it is.
     """
     if "command" not in server:
         return dict(server)
-    arguments = [server["command"], *server.get("args", ())]
+    given = server.get("env") or {}
+    taken = " ".join(name for name in _SIGN_IN if name not in given)
+    arguments = [taken, server["command"], *server.get("args", ())]
     return {**server, "command": str(folder / _SERVER), "args": arguments}
 
 
@@ -170,7 +189,7 @@ def trial_words(folder: Path) -> list[str]:
     """Return a command that succeeds where `start_words` closes a process to its children."""
     # A shell in the agent's place; with something left to do it has to stay the parent.
     agent = f"{folder / _SHELL} -c :; exit $?"
-    script = f"exec 3< /dev/null 4> /dev/null; {_START.format(library=_LIBRARY, shell=_SHELL)}"
+    script = f"exec 3< /dev/null 4> /dev/null 5< /dev/null; {_START.format(library=_LIBRARY, shell=_SHELL)}"
     return [_SH, "-c", script, "runner", str(folder), _SH, "-c", agent]
 
 

@@ -5,16 +5,18 @@ configuration and hooks) is not, for whoever runs git there next runs it outside
 a read-only file is mounted on itself: what is a mount point can't be renamed out of the way.
 """
 
-import re
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.files import read_regular
+from runner.loop.repository import is_shared_folder, linked_folder
+
 _PROTECTED = ("config", "config.worktree", "hooks", "info", "commondir", "gitdir")
 _ENSURED = ("hooks", "info")
 _MODULE_DEPTH = 4
-_GITDIR = re.compile(r"gitdir: (.+)")
-_WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
+_SMALL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ def _ensure(git: Path) -> None:
         for name in _ENSURED:
             (git / name).mkdir(exist_ok=True)
         if "worktreeconfig" in _text(git / "config").lower():
-            (git / "config.worktree").touch()
+            flags = os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            os.close(os.open(git / "config.worktree", flags, 0o644))
     except OSError:
         return
 
@@ -107,32 +110,21 @@ def _linked(dot_git: Path) -> Iterator[Mount]:
     to choose, and could name any folder of the user's.
     """
     yield Mount(dot_git, writable=False)
-    named = _GITDIR.match(_text(dot_git))
-    if named is None:
+    git = linked_folder(dot_git, dot_git.parent)
+    if git is None or not (git / "HEAD").is_file():
         return
-    git = (dot_git.parent / named.group(1).strip()).resolve()
-    if not (git / "HEAD").is_file():
-        return
-    common = (git / _text(git / "commondir").strip()).resolve()
-    if _same(_text(git / "gitdir").strip(), git, dot_git) and git.parent.parent == common:
+    shared = _text(git / "commondir").strip()
+    if shared:
+        common = (git / shared).resolve()
+        if not is_shared_folder(common, git, dot_git.parent):
+            return
         yield from _own(common)
         yield Mount(git.parent, writable=True)
-    elif not _submodule_of(git, dot_git.parent):
-        return
     yield from _own(git)
-
-
-def _submodule_of(git: Path, project: Path) -> bool:
-    named = _WORKTREE.search(_text(git / "config"))
-    return named is not None and _same(named.group(1).strip('"'), git, project)
-
-
-def _same(named: str, base: Path, expected: Path) -> bool:
-    return bool(named) and (base / named).resolve() == expected.resolve()
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_regular(path, limit=_SMALL_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return ""

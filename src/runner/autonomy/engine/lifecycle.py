@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.engine.mutations import prolonged
 from runner.autonomy.engine.pausing import (
     heartbeat_due,
     heartbeat_is_fresh,
@@ -160,7 +161,10 @@ def beat(state: SessionState, heartbeat: Heartbeat, env: Env) -> Transition:
         estimated_tokens_used=heartbeat.estimated_tokens_used,
         last_heartbeat_at=env.now,
     )
-    beaten = state.evolve(context=usage).with_counters(consecutive_errors=errors)
+    proof = prolonged(state, env.now)
+    beaten = state.evolve(context=usage, pending_step_proof=proof).with_counters(
+        consecutive_errors=errors
+    )
     return finish(Turn(state=beaten, spec=None, env=env), {})
 
 

@@ -91,7 +91,7 @@ def _check_proof(state: SessionState, token: str | None, env: Env) -> StepProof:
     require_after_issue(
         ErrorCode.STEP_PROOF_INVALID, "autonomy_step_proof", proof.issued_at, env.clock
     )
-    expires_at = _expiry(state, proof)
+    expires_at = proof_expiry(proof)
     if env.now >= expires_at:
         raise RefusedError(
             ErrorCode.STEP_PROOF_INVALID,
@@ -103,13 +103,21 @@ def _check_proof(state: SessionState, token: str | None, env: Env) -> StepProof:
     return proof
 
 
-def _expiry(state: SessionState, proof: StepProof) -> datetime:
-    """Return when the proof expires: each heartbeat prolongs it by its whole time."""
-    beat = state.context.last_heartbeat_at
-    if beat is None:
-        return proof.expires_at
+def proof_expiry(proof: StepProof) -> datetime:
+    """Return when a proof expires."""
+    return max(proof.expires_at, proof.prolonged_to or proof.expires_at)
+
+
+def prolonged(state: SessionState, now: datetime) -> StepProof | None:
+    """Return the outstanding proof after a heartbeat: it holds for its whole time again.
+
+    One that has expired stays so.
+    """
+    proof = state.pending_step_proof
+    if proof is None or now >= proof_expiry(proof):
+        return proof
     lifetime = timedelta(minutes=state.write_lock.step_proof_ttl_minutes)
-    return max(proof.expires_at, beat + lifetime)
+    return proof.evolve(prolonged_to=now + lifetime)
 
 
 def _check_allowed(state: SessionState, mutation: Mutation) -> None:
