@@ -23,11 +23,11 @@ from runner.loop.snapshot import Snapshot, names, take_snapshot
 
 _BYTE_CODE = b"__pycache__"
 # What is generated in projects that no .gitignore describes: they are in no repository.
-_GENERATED = (
-    "__pycache__/", ".venv/", "venv/", "node_modules/", ".tox/", ".nox/", ".pytest_cache/",
-    ".mypy_cache/", ".ruff_cache/", ".hypothesis/", ".eggs/", "*.egg-info/", ".gradle/", ".bundle/",
-    "target/", ".env",
-)  # fmt: skip
+GENERATED_FOLDERS = frozenset({
+    "__pycache__", ".venv", "venv", "node_modules", ".tox", ".nox", ".pytest_cache", ".mypy_cache",
+    ".ruff_cache", ".hypothesis", ".eggs", ".gradle", ".bundle", "target",
+})  # fmt: skip
+_GENERATED = (*(f"{name}/" for name in sorted(GENERATED_FOLDERS)), "*.egg-info/", ".env")
 _REFERENCE = re.compile(r"[0-9a-f]{40,64} refs/[^\s\x00-\x20~^:?*\[\\]+")
 _ID = re.compile(r"[0-9a-f]{40,64}")
 _MAX_REFERENCES = 20_000
@@ -208,7 +208,7 @@ def _copy_large(project: Path, files: Path, snapshot: Snapshot) -> Iterator[str]
             ):
                 raise GitError(f"{name!r} leads out of the clean room.")
             shutil.copy2(source, target, follow_symlinks=False)
-            yield f"{name} {before.st_size} {before.st_mtime_ns} {before.st_ino}"
+            yield f"{name} {before.st_size} {before.st_mtime_ns} {before.st_ctime_ns} {before.st_ino}"
 
 
 def _make_repository(git: ShadowGit, folder: Path, index: Path, borrowed: Path | None) -> None:

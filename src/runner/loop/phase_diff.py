@@ -64,7 +64,7 @@ class PhaseDiff:
     Attributes:
         base: the beginning.
         now: the project as it is.
-        files: what differs, in the order of paths.
+        files: what differs: what lost lines first, then the rest, each in the order of paths.
         early: paths that differed already when the phase was entered.
         beside: what differs of the files that no tree holds; None where the beginning knows
             nothing of them.
@@ -108,7 +108,9 @@ class PhaseDiff:
         seen = sealed(git, take, lambda made: (*made.heads, self._old), self._ledger.heads)
         self._new = seen.tree
         self._check(git)
-        self.files = tuple(_changed(git, self._old, self._new))
+        # What lost lines comes first: new files must not push it out of what is shown.
+        changed = _changed(git, self._old, self._new)
+        self.files = tuple(sorted(changed, key=lambda file: file.removed == 0))
         self.early = self._early(git)
         self.beside = self._beside(before)
         self._ledger.add(seen)

@@ -105,7 +105,8 @@ class PlanBook:
         if record is None:
             stage = PlanStage.ACCEPTED if begun else PlanStage.DUE
             return PlanRecord(stage=stage, plan=digest, begun=begun)
-        if begun and not (record.begun or record.changed):
+        refused = record.stage in (PlanStage.REFUSED, PlanStage.REVISE)
+        if begun and not (record.begun or record.changed or refused):
             return replace(record, stage=PlanStage.ACCEPTED)
         if record.stage is PlanStage.REVISE or record.plan in ("", digest):
             return replace(record, plan=digest, begun=begun)

@@ -6,7 +6,7 @@ from pathlib import Path
 from runner.deliverables.model import Deliverable, StatusFile
 from runner.files import read_regular
 from runner.loop.steps.remediate import listed_findings
-from runner.text.safe import fenced, shortened
+from runner.text.safe import fenced, one_line, shortened
 from runner.wording import plural, reason
 
 _SPEC_BYTES = 4 * 1024 * 1024
@@ -96,9 +96,10 @@ def _phase(file: StatusFile, phase_id: str) -> Iterator[str]:
 
 
 def _deliverable(deliverable: Deliverable) -> str:
-    lines = [f"{deliverable.id} {deliverable.description}"]
+    lines = [f"{deliverable.id} {one_line(deliverable.description)}"]
     if deliverable.depends_on:
         lines.append(f"  depends on {', '.join(deliverable.depends_on)}")
-    lines += [f"  {n}. {text}" for n, text in enumerate(deliverable.acceptance_criteria, 1)]
-    lines += [f"  $ {command}" for command in deliverable.verification]
+    criteria = enumerate(map(one_line, deliverable.acceptance_criteria), 1)
+    lines += [f"  {n}. {text}" for n, text in criteria]
+    lines += [f"  $ {one_line(command)}" for command in deliverable.verification]
     return "\n".join(lines)

@@ -29,7 +29,7 @@ from runner.loop.receipts import KeptRun, latest_run
 from runner.loop.repository import find_repository, folder_alone
 from runner.loop.unversioned_brief import Beside
 from runner.security.vacuous import vacuous
-from runner.text.safe import fenced, inline, name, shortened, visible
+from runner.text.safe import fenced, inline, name, one_line, shortened, visible
 from runner.wording import plural, reason
 
 _CRITERIA_CHARACTERS = 60_000
@@ -215,7 +215,9 @@ def _blocked(file: StatusFile | None, deliverables: Sequence[Deliverable]) -> It
         "a failing test or an unclear specification is no such thing. For each block that is "
         "unfounded, answer `fail` with a finding that names its `deliverableId`: it is then worked on."
     )
-    text = "\n\n".join(f"{_deliverable(d)}\n  blocked because: {d.blocked_reason}" for d in claims)
+    text = "\n\n".join(
+        f"{_deliverable(d)}\n  blocked because: {one_line(d.blocked_reason or '')}" for d in claims
+    )
     yield fenced(shortened(text, _CRITERIA_CHARACTERS), "blocked")
 
 
@@ -228,9 +230,10 @@ def _idle(commands: Sequence[str]) -> Iterator[str]:
 
 
 def _deliverable(deliverable: Deliverable) -> str:
-    lines = [f"{deliverable.id} [{deliverable.status}] {deliverable.description}"]
-    lines += [f"  {n}. {text}" for n, text in enumerate(deliverable.acceptance_criteria, 1)]
-    lines += [f"  $ {command}" for command in deliverable.verification]
+    lines = [f"{deliverable.id} [{deliverable.status}] {one_line(deliverable.description)}"]
+    criteria = enumerate(map(one_line, deliverable.acceptance_criteria), 1)
+    lines += [f"  {n}. {text}" for n, text in criteria]
+    lines += [f"  $ {one_line(command)}" for command in deliverable.verification]
     return "\n".join(lines)
 
 

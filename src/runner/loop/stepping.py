@@ -392,9 +392,10 @@ class SteppedFlow:
         self, refusal: PlaneRefusedError, context: StepContext
     ) -> dict[str, Any]:
         """Go on after a request that came too late, or that nobody waits for any more."""
-        if refusal.code == ErrorCode.STEP_PROOF_EXPIRED:
+        details = refusal.data.get("details") or {}
+        if refusal.code == ErrorCode.STEP_PROOF_EXPIRED or "expired_at" in details:
             return await renew(self._plane, context.session_id)
-        if "clock" in (refusal.data.get("details") or {}):
+        if "clock" in details:
             return await renew(self._plane, context.session_id, "the clock went back")
         view = await self._plane.ask("session", "status", session_id=context.session_id)
         if view["status"] == SessionStatus.RUNNING:

@@ -1,7 +1,7 @@
 """What tells one work tree from another, so that a verification counts for the tree it ran on.
 
 Taken is what would be committed, tracked or not, and the note. Ignored files are left out where git
-says what those are, else the folders that tools write. `.runner` is the runner's own.
+says what those are, else the folders that a clean room leaves out, too. `.runner` is the runner's own.
 """
 
 import hashlib
@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.deliverables.workspace import STATE_DIRECTORY
+from runner.loop.checkout import GENERATED_FOLDERS
 from runner.loop.repository import find_repository
 from runner.loop.shadow_git import GitError, ShadowGit, project_git
 from runner.loop.snapshot import is_inside
-from runner.security.tree import NOTE_NAME, TOOL_FILES, TOOL_FOLDERS, content_digest, walk
+from runner.security.tree import NOTE_NAME, content_digest, walk
 
-_NOT_WORK = frozenset({STATE_DIRECTORY, ".git", ".claude"})
-_LARGE_BYTES = 16 * 1024 * 1024
+_NOT_WORK = frozenset({STATE_DIRECTORY, ".git"})
 
 
 def tree_identity(project_dir: Path) -> str:
@@ -30,7 +30,7 @@ def tree_identity(project_dir: Path) -> str:
     project = project_dir.resolve()
     paths = _committable(project)
     if paths is None:
-        paths = _below(project, TOOL_FOLDERS, TOOL_FILES)
+        paths = _below(project, GENERATED_FOLDERS)
     total = hashlib.sha256()
     for path in sorted(set(paths)):
         total.update(os.fsencode(path) + b"\0" + _digest(project / path) + b"\0")
@@ -65,16 +65,17 @@ def _files(project: Path, name: str) -> Iterator[str]:
         return
     path = project / name
     if path.is_dir() and not path.is_symlink():
-        yield from (f"{name.rstrip('/')}/{inner}" for inner in _below(path, frozenset(), ()))
+        yield from (f"{name.rstrip('/')}/{inner}" for inner in _below(path, frozenset()))
     else:
         yield name
 
 
-def _below(root: Path, folders: frozenset[str], files: Iterable[str]) -> Iterator[str]:
-    skipped = {*folders, *_NOT_WORK}
-
+def _below(root: Path, folders: frozenset[str]) -> Iterator[str]:
     def skip(entry: os.DirEntry[str]) -> bool:
-        return entry.name in (skipped if entry.is_dir(follow_symlinks=False) else files)
+        if not entry.is_dir(follow_symlinks=False):
+            return False
+        is_state = entry.name == STATE_DIRECTORY and Path(entry.path).parent == root
+        return is_state or entry.name == ".git" or entry.name in folders
 
     for entry, found in walk(str(root), skip):
         if not stat.S_ISDIR(found.st_mode):
@@ -87,4 +88,4 @@ def _digest(path: Path) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         return b"gone"
     mode = b"x" if found.st_mode & stat.S_IXUSR else b"-"
-    return mode + content_digest(str(path), found, large_bytes=_LARGE_BYTES)
+    return mode + content_digest(str(path), found, large_bytes=found.st_size)

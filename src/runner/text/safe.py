@@ -136,6 +136,11 @@ def code(text: str) -> str:
     return f"{marks}{padding}{text}{padding}{marks}"
 
 
+def one_line(text: str) -> str:
+    """Return a text on one line, so that it can't pass for the lines that follow it."""
+    return visible(text, layout="")
+
+
 def name(text: str, limit: int = 300) -> str:
     """Return the name of a file as one word, or as one text in quotes.
 
