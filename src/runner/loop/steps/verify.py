@@ -10,6 +10,8 @@ from runner.marker import Instruction
 from runner.text.safe import code, fenced, inert
 from runner.wording import plural
 
+_SHOWN_LINES = 5
+
 MENDING_SESSIONS = 2
 """How often an agent may mend what a verification found, before the step has failed."""
 
@@ -37,7 +39,7 @@ async def execute_verification(step: Step, context: StepContext) -> Outcome:
     run = await _verify(step, context)
     if run.passed:
         return _passed(run)
-    return failure(_summary(run), verification_receipt=run.receipt)
+    return failure(f"{_summary(run)}{_failed_setup(run)}", verification_receipt=run.receipt)
 
 
 async def _reverify(step: Step, context: StepContext) -> Outcome:
@@ -53,9 +55,36 @@ async def _verify(step: Step, context: StepContext) -> VerificationRun:
     context.sessions.forget_tree()
     failed = [result for result in run.results if result.exit_code != 0]
     level = "warning" if failed else "info"
+    level = "warning" if failed or _failed_setup(run) else level
     again = " on the final tree" if step.reverifies else ""
-    context.sink(Notice(level, f"Verification of {step.phase_id}{again}: {_summary(run)}"))
+    text = f"Verification of {step.phase_id}{again}: {_summary(run)}{_failed_setup(run)}"
+    context.sink(Notice(level, text, _cause(run) or None))
     return run
+
+
+def _failed_setup(run: VerificationRun) -> str:
+    return "".join(
+        f" (the setup command `{setup.command}` gave {setup.exit_code})"
+        for setup in (run.conditions.failed_setup if run.conditions else ())
+    )
+
+
+def _cause(run: VerificationRun) -> str:
+    """Return for people what the failed commands printed, and what may be missing."""
+    failed = [result for result in run.results if result.exit_code != 0]
+    if not failed:
+        return ""
+    lines = [line for line in failed[0].output_tail.splitlines() if line.strip()][-_SHOWN_LINES:]
+    ignored = run.conditions.ignored if run.conditions is not None and run.conditions.clean else ()
+    if ignored:
+        lines.append(
+            f"Verification runs on a fresh checkout, without what git ignores ({', '.join(ignored[:3])}). "
+            "If the commands need that, name what makes it under [verification] setup in "
+            ".runner/runner.toml, or set in_place = true there."
+        )
+    if run.receipt_path is not None:
+        lines.append(f"All of the output: {run.receipt_path.parent}")
+    return "\n".join(lines)
 
 
 def _passed(run: VerificationRun) -> Outcome:
@@ -70,11 +99,7 @@ def _summary(run: VerificationRun) -> str:
         f"`{result.command}` {'took too long' if result.timed_out else f'gave {result.exit_code}'}"
         for result in failed
     )
-    setup = "".join(
-        f" (the setup command `{s.command}` gave {s.exit_code})"
-        for s in (run.conditions.failed_setup if run.conditions else ())
-    )
-    return f"{len(failed)} of {plural(len(run.results), 'command')} failed: {named}{setup}"
+    return f"{len(failed)} of {plural(len(run.results), 'command')} failed: {named}"
 
 
 def _to_mend(run: VerificationRun) -> str:
