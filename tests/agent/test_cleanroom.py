@@ -35,6 +35,7 @@ pytestmark = [
 
 # A cargo that rustup installed finds its toolchain there, whatever HOME is.
 RUSTUP = os.environ.get("RUSTUP_HOME") or Path("~/.rustup").expanduser()
+LONG = pytest.mark.skipif(not os.environ.get("RUNNER_STORM"), reason="a long run: make storm")
 WRONG = "def add(a, b):\n    return 0\n"
 TEST = "import add, sys\nsys.exit(0 if add.add(2, 2) == 4 else 1)\n"
 
@@ -269,9 +270,23 @@ async def test_in_place_each_of_these_attacks_succeeds(attacked: Make, name: str
     assert (await attacked(name, in_place=True).one(ATTACKS[name][1])).exit_code == 0
 
 
+def cargo_runs() -> bool:
+    """Tell whether cargo works: one of rustup stands in PATH without a toolchain in a new HOME."""
+    if shutil.which("cargo") is None:
+        return False
+    done = subprocess.run(
+        ["cargo", "--version"],
+        env={**os.environ, "RUSTUP_HOME": str(RUSTUP)},
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
 @contains
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 @pytest.mark.storm
+@LONG
+@pytest.mark.skipif(not cargo_runs(), reason="needs a cargo that runs")
 async def test_a_runner_in_the_settings_of_cargo_does_not_replace_the_tests(
     project: Path, stage: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
