@@ -189,7 +189,8 @@ def test_what_is_no_evidence_is_not_there_at_all(said: list[str], road: str) -> 
 
 @needs_git
 def test_a_title_is_one_quoted_line(said: list[str]) -> None:
-    lines = {line for text in said for line in text.split("\n") if "WORD-title" in line}
+    outside = "\n".join(map(outside_of_fences, said))
+    lines = {line for line in outside.split("\n") if "WORD-title" in line}
     assert lines == {"You review the phase one: `Ends *here* # WORD-title`."}
 
 
