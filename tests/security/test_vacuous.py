@@ -116,6 +116,24 @@ cargo test || cargo --version
 /usr/bin/env true
 \true
 until pytest; do sleep 1; done
+pytest || exit 512
+exit 00000
+trap 'exit 0' ERR; pytest
+trap 'exit 0' EXIT ERR; pytest
+trap 'exit 0' ERR; pytest || pytest -x
+set -e; trap 'exit 0' ERR; pytest
+make -ki
+make -ik test
+make -kn
+make check -si
+(( 1 ))
+pytest || (( 01 ))
+pytest; (( 1 ))
+pytest; [ $? -ge 0 ]
+pytest; [ "$?" -lt 256 ]
+pytest; test $? -ne 256
+pytest; [ ${?} -gt -1 ]
+go test -run None ./...
 """.strip().splitlines()
 
 TELLING = [
@@ -169,6 +187,24 @@ node -e "const a=require('assert'); a.equal(1,1)"
 ruff check .
 mypy src
 make -k check
+make -Cinit check
+make -fni check
+make -j4 -k check
+pytest || exit 0x0
+pytest || exit 255
+pytest || exit 257
+trap 'rm -f x' ERR; pytest
+trap 'exit 1' ERR; pytest
+trap 'exit 0' ERR; trap - ERR; pytest
+trap 'exit 0' ERR; pytest && echo ok
+trap 'exit 0' ERR; ! grep -rn TODO src
+trap 'exit 0' ERR; pytest || exit 1
+pytest; [ $? -eq 0 ]
+pytest; [ $? -lt 2 ]
+pytest; [ $? -gt 0 ]
+pytest; test $? -ne 1
+pytest || (( 0 ))
+(( $(wc -l < out.txt) ))
 curl -f http://localhost/
 git diff --exit-code
 tsc --noEmit

@@ -6,12 +6,14 @@ command. A reviewer judges what is left.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from runner.security.shell.compound import parse
 from runner.security.shell.errors import ShellParseError
 from runner.security.shell.limits import Budget
 from runner.security.shell.nodes import (
+    ArithmeticCommand,
     Case,
     Chain,
     Command,
@@ -36,6 +38,8 @@ from runner.security.vacuous_programs import (
 )
 
 _MAX_DEPTH = 20
+_DECIMAL = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_NOT_ZERO = re.compile(r"\s*0*[1-9]\d*\s*", re.ASCII)
 _ADVICE = (
     "Use the command that fails when the deliverable is missing or wrong, such as its tests, and "
     "let its exit code be the last word."
@@ -90,7 +94,8 @@ class _Walk:
         self._pipefail = False
         self._functions: dict[str, Command] = {}
         self._last = _End()
-        self._trap_hides = False
+        self._exit_hides = False
+        self._error_hides = False
 
     def script(self, text: str, options: str = "") -> _End:
         """Return how a whole script can end; leaving it early is its end."""
@@ -99,7 +104,7 @@ class _Walk:
         self._errexit = "e" in options
         self._pipefail = "p" in options
         end = self.sequence(parse(text, Budget(), set()))
-        if self._trap_hides:
+        if self._exit_hides:
             return _End(why="its `trap` on EXIT ends with 0, whatever came before")
         return end
 
@@ -107,6 +112,9 @@ class _Walk:
         end, exits_badly = _End(), False
         for chain in sequence.chains:
             end = self._chain(chain)
+            if self._error_hides and end.fails and _raises_error(chain):
+                why = "its `trap` on ERR ends with 0 when a command fails"
+                end = _End(end.succeeds, exits_badly=end.exits_badly, why=why)
             exits_badly = exits_badly or end.exits_badly
             if self._errexit and end.fails and not chain.background:
                 exits_badly = True
@@ -172,6 +180,9 @@ class _Walk:
                 operators = [operator for operator, _ in command.tests]
                 looks = only_looks(operators, words)
                 return _End(why="`[[` only asks whether something is there") if looks else _OPEN
+            case ArithmeticCommand():
+                constant = _NOT_ZERO.fullmatch(command.expression.plain() or "")
+                return _End(why="`((` only computes a constant") if constant else _OPEN
             case Function():
                 self._functions[command.name] = command.body
                 return _End(why="a function was only defined")
@@ -251,7 +262,8 @@ class _Walk:
             # `exit` alone and `exit $?` pass the last status on; another variable is not known.
             bad = True if len(words) > 1 else self._last.fails
         else:
-            bad = code not in ("0", "00", "256")
+            # The shell keeps eight bits of a number, and ends with 2 for what is none.
+            bad = code is None or not _DECIMAL.fullmatch(code) or int(code) % 256 != 0
         return _End(False, False, bad, "" if bad else "it ends with `exit 0`")
 
     def _set(self, words: list[str | None]) -> None:
@@ -270,10 +282,23 @@ class _Walk:
 
     def _trap(self, words: list[str | None]) -> None:
         action, signals = (words[1] if len(words) > 1 else None), words[2:]
-        if action is None or not {"EXIT", "0"} & set(signals):
+        if action is None:
             return
-        end = _Walk(self._depth + 1).script(action)
-        self._trap_hides = not end.goes_on and not end.exits_badly
+        end = _Walk(self._depth + 1).script(action) if action != "-" else _End()
+        hides = not end.goes_on and not end.exits_badly
+        if {"EXIT", "SIGEXIT", "0"} & set(signals):
+            self._exit_hides = hides
+        if "ERR" in signals:
+            self._error_hides = hides
+
+
+def _raises_error(chain: Chain) -> bool:
+    """Whether the shell runs the trap on ERR when a chain fails; it does not for each part of one."""
+    return (
+        not chain.background
+        and not chain.links[-1][1].negated
+        and all(operator != "&&" for operator, _ in chain.links)
+    )
 
 
 def _any_of(ends: list[_End]) -> _End:

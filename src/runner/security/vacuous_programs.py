@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,8 +92,8 @@ _IGNORING: Mapping[str, tuple[str, ...]] = {
     "flake8": ("--exit-zero",),
     "pylint": ("--exit-zero",),
     "bandit": ("--exit-zero",),
-    "make": ("-n", "--dry-run", "--just-print", "--recon", "-i", "--ignore-errors", "-t", "--touch"),
-    "gmake": ("-n", "--dry-run", "--just-print", "--recon", "-i", "--ignore-errors"),
+    "make": ("--dry-run", "--just-print", "--recon", "--ignore-errors", "--touch"),
+    "gmake": ("--dry-run", "--just-print", "--recon", "--ignore-errors", "--touch"),
     "npm": ("--if-present", "--ignore-scripts", "--dry-run"),
     "pnpm": ("--if-present", "--ignore-scripts"),
     "yarn": ("--if-present", "--ignore-scripts"),
@@ -114,7 +115,7 @@ _IGNORING: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Options with which a known tool runs nothing, or ignores what it finds."""
 
-_NO_TESTS = re.compile(r"\^?\$|\^?(?:NONE|none|XXX|___|DONOTMATCH)\$?")
+_NO_TESTS = re.compile(r"\^?\$|\^?(?:NONE|XXX|___|DONOTMATCH)\$?", re.IGNORECASE)
 _ENDS_WELL = re.compile(r"(?:golangci-lint|rspec)")
 _WRAPPERS: Mapping[str, int] = {
     "timeout": 1, "nohup": 0, "nice": 0, "time": 0, "command": 0, "exec": 0, "builtin": 0,
@@ -138,6 +139,10 @@ _IDLE_TEXT = re.compile(
     rf"\s*(?:(?:(?:puts|print|p|echo|say)\s*\(?\s*{_LITERAL}?\s*\)?|exit(?:\s*\(?\s*0\s*\)?)?|{_LITERAL}|nil)?"
     r"\s*(?:;|\n|\Z)\s*)*"
 )
+_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    "-eq": operator.eq, "-ne": operator.ne, "-lt": operator.lt,
+    "-le": operator.le, "-gt": operator.gt, "-ge": operator.ge,
+}  # fmt: skip
 _ITS_OWN = "it prints or sets something"
 _THERE = "it only shows that something is there, not that it works"
 
@@ -246,13 +251,36 @@ def only_looks(operators: Sequence[str], words: Sequence[Word]) -> bool:
 
 
 def _test(name: str, rest: Words, command: Simple, text: str | None) -> Judged:
-    del command, text
+    del text
+    if _holds_for_every_status([word.source for word in command.words[-len(rest) :]]):
+        return Harmless(f"`{name}` compares `$?` with what every exit code is")
     words = [word for word in rest if word != "]"]
     if None in words:
         return None
     if not words or any(word in _FILE_TESTS for word in words) or len(words) == 1:
         return Harmless(f"`{name}`: {_THERE}")
     return Harmless(f"`{name}` compares constants")
+
+
+def _holds_for_every_status(sources: Sequence[str]) -> bool:
+    match [source.strip("\"'") for source in sources if source != "]"]:
+        case ["$?" | "${?}", sign, number] if sign in _COMPARISONS:
+            compare = _COMPARISONS[sign]
+            found = re.fullmatch(r"-?\d{1,18}", number, re.ASCII)
+            return found is not None and all(compare(code, int(number)) for code in range(256))
+    return False
+
+
+def _make(name: str, rest: Words, command: Simple, text: str | None) -> Judged:
+    """Options of one letter can stand together, up to one that takes the rest as its value."""
+    del command, text
+    for word in rest:
+        letters = re.fullmatch(r"-([a-zA-Z]+)", word or "")
+        flags = re.split("[CfIjlOoW]", letters[1])[0] if letters else ""
+        idle = next((flag for flag in flags if flag in "nit"), None)
+        if idle is not None:
+            return Harmless(f"with `-{idle}` `{name}` runs nothing, or ignores what it finds")
+    return _plain(name, rest)
 
 
 def _python(name: str, rest: Words, command: Simple, text: str | None) -> Judged:
@@ -414,6 +442,8 @@ _JUDGES: Mapping[str, Judge] = {
     "lua": _inline(_IDLE_TEXT, "-e"),
     "git": _git,
     "go": _go,
+    "make": _make,
+    "gmake": _make,
     "find": _find,
     "awk": _awk,
     "gawk": _awk,
