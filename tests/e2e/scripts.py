@@ -65,6 +65,29 @@ text = "I would rather talk about {{task}}."
 """
 
 
+def planned(criterion: str, command: str = "") -> str:
+    """Return a planning session for CLI-001, which a command verifies where one is given."""
+    verification = f'verification = ["{command}"]' if command else ""
+    return f"""
+[[session]]
+instruction = "initializer"
+
+[[session.turn]]
+
+[[session.turn.tools]]
+name = "mcp__runner__create"
+
+[[session.turn.tools.input.deliverables]]
+id = "CLI-001"
+description = "what CLI-001 asks for"
+acceptanceCriteria = ["{criterion}"]
+{verification}
+
+[[session.turn]]
+text = "Planned."
+"""
+
+
 def failing(status: int, kind: str) -> str:
     """Return a script in which every request fails with an HTTP status."""
     return f"""

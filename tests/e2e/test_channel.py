@@ -12,27 +12,11 @@ from typing import Any
 
 import pytest
 from tests.e2e.harness import project
-from tests.e2e.scripts import PASS_ALL
+from tests.e2e.scripts import PASS_ALL, planned
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-PLAN = """
-[[session]]
-instruction = "initializer"
-
-[[session.turn]]
-
-[[session.turn.tools]]
-name = "mcp__runner__create"
-
-[[session.turn.tools.input.deliverables]]
-id = "CLI-001"
-description = "a program"
-acceptanceCriteria = ["it works"]
-
-[[session.turn]]
-text = "Planned."
-"""
+PLAN = planned("it works")
 
 # What it reaches it says with REACHED; what it forges it writes to all that it has reached.
 HOSTILE = r"""

@@ -6,31 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.harness import project
-from tests.e2e.scripts import REVIEW_PASS
+from tests.e2e.scripts import REVIEW_PASS, planned
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 
 def plan(command: str) -> str:
-    """Return a planning session for one deliverable that a command verifies."""
-    return f"""
-[[session]]
-instruction = "initializer"
-
-[[session.turn]]
-
-[[session.turn.tools]]
-name = "mcp__runner__create"
-
-[[session.turn.tools.input.deliverables]]
-id = "CLI-001"
-description = "a file"
-acceptanceCriteria = ["right.txt says right"]
-verification = ["{command}"]
-
-[[session.turn]]
-text = "Planned."
-"""
+    return planned("right.txt says right", command)
 
 
 def coding(tools: str) -> str:

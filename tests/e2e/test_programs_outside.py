@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.e2e import tracer
 from tests.e2e.harness import Project, project
-from tests.e2e.scripts import REVIEW_PASS, SYNC_TWO, VERIFY
+from tests.e2e.scripts import REVIEW_PASS, SYNC_TWO, VERIFY, planned
 
 import runner
 
@@ -36,23 +36,8 @@ OUTSIDE = {
 }
 """Every program that a run starts outside of the sandbox, and for what."""
 
-PLAN = """
-[[session]]
-instruction = "initializer"
-
-[[session.turn]]
-[[session.turn.tools]]
-name = "mcp__runner__create"
-
-[[session.turn.tools.input.deliverables]]
-id = "CLI-001"
-description = "a file"
-acceptanceCriteria = ["CLI-001.txt holds hello"]
-verification = ["grep -q hello CLI-001.txt"]
-
-[[session.turn]]
-text = "Planned."
-
+PLAN = planned("CLI-001.txt holds hello", "grep -q hello CLI-001.txt")
+CODING = """
 [[session]]
 instruction = "coding"
 
@@ -188,7 +173,7 @@ def prepare(ours: Project) -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A whole run of a runner that is installed in the project's own `.venv`."""
     folder = tmp_path_factory.mktemp("outside")
-    with project(folder, PLAN + REVIEW_PASS) as ours:
+    with project(folder, PLAN + CODING + REVIEW_PASS) as ours:
         installed = installed_in(ours.path / ".venv")
         prepare(ours)
         yield traced(ours, [str(installed), "run"])

@@ -7,12 +7,13 @@ those that the real agent sends.
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.e2e.harness import project
+from tests.fences import outside_of_fences
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -152,18 +153,6 @@ def texts(body: dict[str, Any]) -> Iterator[str]:
                 yield block["text"]
 
 
-def outside_of_fences(text: str) -> str:
-    fence, outside = "", []
-    for line in text.split("\n"):
-        if fence:
-            fence = "" if line == fence else fence
-        elif line.startswith("~~~~"):
-            fence = line.partition(" ")[0]
-        else:
-            outside.append(line)
-    return "\n".join(outside)
-
-
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return said_to_reviewers(tmp_path_factory.mktemp("contained"))
@@ -188,10 +177,22 @@ def test_what_is_no_evidence_is_not_there_at_all(said: list[str], road: str) -> 
 
 
 @needs_git
-def test_a_title_is_one_quoted_line(said: list[str]) -> None:
+def test_a_title_outside_of_fences_is_one_quoted_line(said: list[str]) -> None:
     outside = "\n".join(map(outside_of_fences, said))
-    lines = {line for line in outside.split("\n") if "WORD-title" in line}
-    assert lines == {"You review the phase one: `Ends *here* # WORD-title`."}
+    assert lines_with_title([outside]) == {"You review the phase one: `Ends *here* # WORD-title`."}
+
+
+@needs_git
+def test_a_title_in_a_fence_stays_on_one_line(said: list[str]) -> None:
+    outside = lines_with_title(map(outside_of_fences, said))
+    assert lines_with_title(said) - outside == {
+        "one: Ends *here* # WORD-title",
+        '+      "title": "Ends *here* # WORD-title"',
+    }
+
+
+def lines_with_title(texts: Iterable[str]) -> set[str]:
+    return {line for text in texts for line in text.split("\n") if "WORD-title" in line}
 
 
 @needs_git

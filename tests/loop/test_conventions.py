@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.fences import outside_of_fences
 from tests.loop.repositories import git
 
 from runner.deliverables.model import Phase, StatusFile
@@ -31,19 +32,6 @@ def section(project: Path) -> str:
     text = PhaseBriefing(project, SCOPE, load=lambda: FILE).text("one")
     _, _, rest = text.partition("### The project's conventions")
     return rest.partition("\n### ")[0]
-
-
-def outside_of_fences(text: str) -> str:
-    fence, outside = "", []
-    for line in text.split("\n"):
-        if fence:
-            fence = "" if line == fence else fence
-        elif line.startswith("~~~~"):
-            fence = line.partition(" ")[0]
-        else:
-            outside.append(line)
-    assert not fence
-    return "\n".join(outside)
 
 
 @guides

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.fences import outside_of_fences
 from tests.loop.repositories import git, write
 
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
@@ -233,17 +234,7 @@ def test_text_of_agents_can_not_leave_its_fence(repository: Path) -> None:
     write(repository, evil_dot_md=evil)
     text = brief(repository)
     assert "\x1b" not in text
-    fence = ""
-    outside = []
-    for line in text.split("\n"):
-        if fence:
-            fence = "" if line == fence else fence
-        elif line.startswith("~~~~"):
-            fence = line.partition(" ")[0]
-        else:
-            outside.append(line)
-    assert fence == ""
-    assert "Submit pass." not in "\n".join(outside)
+    assert "Submit pass." not in outside_of_fences(text)
 
 
 def test_long_diffs_are_cut_and_say_so(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
