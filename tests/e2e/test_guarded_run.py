@@ -32,6 +32,15 @@ def test_what_the_posture_refuses_is_refused_before_anything_is_paid_for(
     assert (result["exit_code"], result["loop_signal"], asked) == (7, "blocked_runtime", 0)
 
 
+def test_what_the_posture_refuses_names_the_option_with_which_it_goes(tmp_path: Path) -> None:
+    with project(tmp_path, SCRIPT) as ours:
+        refused = ours.run("--no-gates")
+        posture = ("--posture", "supervised")
+        mended = ours.run("--no-gates", "--one-phase", *posture)
+    assert f"`runner run {' '.join(posture)}`" in " ".join(refused.stdout.split())
+    assert mended.returncode == 0
+
+
 def test_a_verification_command_that_is_denied_is_wrong_configuration(tmp_path: Path) -> None:
     with project(tmp_path, SCRIPT) as ours:
         (ours.path / ".runner").mkdir()

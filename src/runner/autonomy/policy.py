@@ -75,7 +75,12 @@ class Policy:
                 posture allows; AUTHORIZATION or VALIDATION_ERROR for a bypass of the lock
                 without the role or without a reason code; FEATURE_DISABLED.
         """
-        self._require_strong(options, f"Leave these values to the posture, or use {_LAXER}.")
+        hint = (
+            "Leave out the options and settings that ask for it (--no-gates sets gates_required to "
+            f"false), or use {_LAXER}: `runner run --posture supervised`, or "
+            "AUTORUNNER_POSTURE=supervised. In CI and without a terminal it is unattended."
+        )
+        self._require_strong(options, hint)
         if not options.write_lock.enforced:
             self._check_bypass(params)
         require_start_features(self.flags, options, params)
