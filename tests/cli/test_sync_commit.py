@@ -84,6 +84,21 @@ def test_what_else_is_staged_or_changed_stays_as_it_is(project: Path) -> None:
     assert git(project, "status", "--porcelain").split("\n") == ["M  a.txt", " M b.txt"]
 
 
+def test_a_change_in_the_second_of_the_last_add_stays_in_the_status(project: Path) -> None:
+    """git tells such a change by the time of the index, which must not become newer."""
+    git(project, "config", "core.trustctime", "false")
+    moment = (1_700_000_000, 1_700_000_000)
+    (project / "b.txt").write_text("1\n")
+    os.utime(project / "b.txt", moment)
+    git(project, "add", "b.txt")
+    git(project, "commit", "--quiet", "--message", "before")
+    (project / "b.txt").write_text("2\n")
+    os.utime(project / "b.txt", moment)
+    os.utime(project / ".git" / "index", moment)
+    commit_results(project)
+    assert git(project, "status", "--porcelain") == "M b.txt"
+
+
 def test_nothing_new_makes_no_commit(project: Path) -> None:
     commit_results(project)
     commit_results(project)

@@ -65,8 +65,22 @@ def commit_results(project: Path) -> None:
     parents = ("-p", parent) if parent else ()
     commit = git.run("commit-tree", tree, *parents, "-m", _MESSAGE)
     git.require_no_links()
-    git.run("update-index", "--add", *entries, index=repository.index)
+    _add_to_index(git, entries)
     git.run("update-ref", "-m", f"commit: {_MESSAGE}", "HEAD", commit, parent or "0" * len(commit))
+
+
+def _add_to_index(git: "_Git", entries: list[str]) -> None:
+    """Put the files into the real index, and let it keep its modification time.
+
+    git looks into a file only if its time is not older than that of the index. It is not shown
+    the working tree here, so it can't mark what changed in the second of the last `git add`; with
+    a newer index such a change would be missing from `git status`.
+    """
+    index = git.repository.index
+    before = index.stat() if index.exists() else None
+    git.run("update-index", "--add", *entries, index=index)
+    if before is not None:
+        os.utime(index, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def _entries(git: "_Git", project: Path) -> list[str]:
