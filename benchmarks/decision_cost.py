@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from runner.security import judge_command
+from runner.shell_policy import judge_command
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "security" / "data"
 

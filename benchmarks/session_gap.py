@@ -12,20 +12,20 @@ from pathlib import Path
 
 import anyio
 
-from runner.agent.factory import ClaudeAgentFactory
-from runner.agent.options import AgentSettings
-from runner.agent.process import bundled_agent
-from runner.cli.assembly import Job, perform
-from runner.cli.replaying import scripted
+from runner.agent.claude.factory import ClaudeAgentFactory
+from runner.agent.claude.options import AgentSettings
+from runner.app.composition import Job, perform
+from runner.app.replaying import scripted
 from runner.config.run_options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools
 from runner.deliverables.workspace import status_path
-from runner.loop.events import RunEvent, SessionActivity, StreamEnd
-from runner.loop.ports import SessionPlan
+from runner.events import RunEvent, SessionActivity, StreamEnd
 from runner.marker import Instruction
+from runner.ports import SessionPlan
 from runner.replay.script import parse_script
-from runner.security.decision import Decision
+from runner.sandbox.process import bundled_agent
+from runner.shell_policy.decision import Decision
 
 SESSIONS = 10
 COLD_CONNECTS = 5

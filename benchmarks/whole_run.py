@@ -25,10 +25,10 @@ from claude_agent_sdk import (
     tool,
 )
 
-from runner.cli.assembly import Job, perform
-from runner.cli.replaying import scripted
+from runner.app.composition import Job, perform
+from runner.app.replaying import scripted
 from runner.config.run_options import RunOptions
-from runner.loop.events import ExitReason
+from runner.events import ExitReason
 from runner.marker import Instruction, PromptMarker
 from runner.replay.script import parse_script
 

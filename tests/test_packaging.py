@@ -156,7 +156,7 @@ def test_the_wheel_carries_the_package_and_nothing_beside_it(dist: Path) -> None
         "runner",
         f"autonomous_runner-{__version__}.dist-info",
     }
-    assert {"runner/py.typed", "runner/cli/help.txt", "runner/agent/guard.py"} <= set(names)
+    assert {"runner/py.typed", "runner/cli/help.txt", "runner/sandbox/guard.py"} <= set(names)
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert not [name for name in names if "__pycache__" in name]
 

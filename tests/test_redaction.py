@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.credentials import REDACTED, Redactor
-from runner.loop.events import SessionEnded, SessionOutcome, SessionResult
+from runner.events import SessionEnded, SessionOutcome, SessionResult
 from runner.marker import Instruction
 
 SECRET = "s3cr3t/with+signs=="

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from runner import wording
-from runner.wording import plural, problem, reason, stated
+from runner.text import messages as wording
+from runner.text.messages import plural, problem, reason, stated
 
 
 @pytest.mark.parametrize(

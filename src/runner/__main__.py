@@ -74,7 +74,7 @@ def _answer(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run a command that has an exit code for each signal, also for one that comes early."""
-    from runner.cli.starting_signals import (  # noqa: PLC0415
+    from runner.app.starting_signals import (  # noqa: PLC0415
         InterruptedEarly,
         heed_signals,
         take_signals,

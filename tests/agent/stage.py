@@ -8,27 +8,27 @@ from typing import Any
 import anyio
 from tests.agent.processes import MARK
 
-from runner.agent.factory import ClaudeAgentFactory, InstructionJudge
-from runner.agent.options import AgentSettings
-from runner.agent.process import bundled_agent
-from runner.agent.session import ClaudeSession
+from runner.agent.claude.factory import ClaudeAgentFactory, InstructionJudge
+from runner.agent.claude.options import AgentSettings
+from runner.agent.claude.session import ClaudeSession
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools
 from runner.deliverables.workspace import status_path
-from runner.loop.events import (
+from runner.events import (
     SessionResult,
     StreamEvent,
     StreamToolDenied,
     StreamToolInvocation,
     StreamToolResponse,
 )
-from runner.loop.ports import SessionPlan
 from runner.marker import Instruction, PromptMarker
+from runner.ports import SessionPlan
 from runner.replay import ScriptedModel
 from runner.replay.ask import Ask
 from runner.replay.script import Script, Session, ToolCall, Turn
 from runner.replay.wire import text_blocks
-from runner.security.decision import Decision
+from runner.sandbox.process import bundled_agent
+from runner.shell_policy.decision import Decision
 
 PROMPT = PromptMarker(Instruction.CODING, 1, task="UI-001").render()
 During = Callable[[ClaudeSession], Coroutine[Any, Any, None]]

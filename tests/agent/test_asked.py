@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from runner.agent.asked import AskedCalls
+from runner.agent.claude.requested_calls import AskedCalls
 from runner.errors import DeliverableError
 
 pytestmark = pytest.mark.anyio

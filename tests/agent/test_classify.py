@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from claude_agent_sdk import RateLimitInfo, ResultMessage
 
-from runner.agent.classify import (
+from runner.agent.claude.classify import (
     SessionTail,
     classify_result,
     crashed,
     interrupted,
     refused_key,
 )
-from runner.loop.events import SessionOutcome, SessionResult
+from runner.events import SessionOutcome, SessionResult
 
 RESET = 1_800_000_000
 REJECTED = RateLimitInfo("rejected", resets_at=RESET, rate_limit_type="five_hour")

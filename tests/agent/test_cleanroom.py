@@ -17,15 +17,15 @@ from tests.agent.containment.test_probe import contains
 from tests.agent.processes import LINUX_REASON, ON_LINUX
 from tests.agent.test_verifying import STEP, issued
 
-from runner.agent.containment.probe import Request, contained
-from runner.agent.containment.scratch import Scratch, project_state
-from runner.agent.verifying import SandboxedVerifier, make_verifier
 from runner.config.runner_file import Verification
-from runner.loop.ports import CommandResult, VerificationRun
-from runner.loop.receipts import latest_run
 from runner.marker import Instruction
-from runner.security.decision import Decision
-from runner.security.settings import PolicySettings
+from runner.ports import CommandResult, VerificationRun
+from runner.records.receipts import latest_run
+from runner.sandbox.probe import Request, contained
+from runner.sandbox.scratch import Scratch, project_state
+from runner.shell_policy.decision import Decision
+from runner.shell_policy.settings import PolicySettings
+from runner.verification.verifier import SandboxedVerifier, make_verifier
 
 pytestmark = [
     pytest.mark.anyio,

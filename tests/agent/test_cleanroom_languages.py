@@ -13,7 +13,7 @@ import pytest
 from tests.agent.containment.test_probe import contains
 from tests.agent.test_cleanroom import LONG, RUSTUP, Stage, cargo_runs, commit
 
-from runner.agent.containment.probe import Request, contained
+from runner.sandbox.probe import Request, contained
 
 pytestmark = [pytest.mark.anyio, pytest.mark.storm, LONG, pytest.mark.timeout(600), contains]
 

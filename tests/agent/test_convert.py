@@ -14,8 +14,8 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from runner.agent.convert import stream_events
-from runner.loop.events import (
+from runner.agent.claude.convert import stream_events
+from runner.events import (
     StreamApiRetry,
     StreamError,
     StreamEvent,

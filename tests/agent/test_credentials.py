@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.credentials import Credentials, SignIn, find_credentials
+from runner.agent.claude.credentials import Credentials, SignIn, find_credentials
 
 CANARY = "canary-4711"
 

@@ -21,8 +21,8 @@ from tests.agent.processes import (
     wait_until_none_is_left,
 )
 
-from runner.agent import guard
-from runner.agent.process import AgentProcess
+from runner.sandbox import guard
+from runner.sandbox.process import AgentProcess
 
 pytestmark = pytest.mark.skipif(not ON_LINUX, reason=LINUX_REASON)
 
@@ -48,7 +48,7 @@ if "leave" not in sys.argv:
 # What runner is to the agent: starts the launcher, and does not mind Ctrl-C.
 PARENT = """
 import signal, subprocess, sys
-from runner.agent.process import AgentProcess
+from runner.sandbox.process import AgentProcess
 signal.signal(signal.SIGINT, lambda *_: None)
 process = AgentProcess(sys.argv[1:])
 print(process.launcher, flush=True)

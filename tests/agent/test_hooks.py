@@ -6,9 +6,9 @@ from typing import Any
 import anyio
 import pytest
 
-from runner.agent.hooks import HOOK_TIMEOUT_SECONDS, deny_by_default, judge_call
-from runner.loop.events import StreamToolDenied
-from runner.security.decision import Decision
+from runner.agent.claude.hooks import HOOK_TIMEOUT_SECONDS, deny_by_default, judge_call
+from runner.events import StreamToolDenied
+from runner.shell_policy.decision import Decision
 
 PROJECT = Path("/project")
 CALL = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/project"}

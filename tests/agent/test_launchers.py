@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.process import sweep_launchers
+from runner.sandbox.process import sweep_launchers
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from runner.agent.options import AgentSettings, permission_rules, session_options
-from runner.agent.tools import BUILT_IN_TOOLS
-from runner.loop.ports import SessionPlan
+from runner.agent.claude.options import AgentSettings, permission_rules, session_options
+from runner.agent.claude.tools import BUILT_IN_TOOLS
 from runner.marker import Instruction
+from runner.ports import SessionPlan
 
 PROJECT = Path("/somewhere/project")
 

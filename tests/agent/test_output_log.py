@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.agent.output_log import HEAD_BYTES, TAIL_BYTES, OutputLog
 from runner.credentials import Redactor
 from runner.errors import StateWriteError
+from runner.verification.output_log import HEAD_BYTES, TAIL_BYTES, OutputLog
 
 Redact = Callable[[str], str]
 SECRET = "correct-horse-0123456789"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.process import bundled_agent
 from runner.errors import PrerequisiteError
+from runner.sandbox.process import bundled_agent
 
 
 def _program(path: Path) -> Path:

@@ -14,24 +14,24 @@ from claude_agent_sdk import ClaudeAgentOptions, query
 from tests.agent.processes import LINUX_REASON, ON_LINUX, command_line, marked
 from tests.agent.stage import PROMPT, Played, Stage, allow_all, calls, script
 
-from runner.agent.process import bundled_agent
-from runner.agent.session import ClaudeSession
-from runner.agent.tools import offered_tools
+from runner.agent.claude.session import ClaudeSession
+from runner.agent.claude.tools import offered_tools
 from runner.deliverables.model import Status
 from runner.errors import AgentStartError
-from runner.loop.events import (
+from runner.events import (
     SessionOutcome,
     StreamEnd,
     StreamEvent,
     StreamText,
     StreamToolDenied,
 )
-from runner.loop.ports import SessionPlan
 from runner.loop.prompts import build_prompt
 from runner.marker import Instruction, PromptMarker
+from runner.ports import SessionPlan
 from runner.replay import ScriptedModel
 from runner.replay.script import Failure, Turn
-from runner.security.decision import Decision
+from runner.sandbox.process import bundled_agent
+from runner.shell_policy.decision import Decision
 
 pytestmark = pytest.mark.e2e
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.agent.stage import Stage, allow_all, calls
 
-from runner.agent.tools import offered_tools
+from runner.agent.claude.tools import offered_tools
 from runner.deliverables.model import Phase
 from runner.marker import Instruction
 from runner.replay.script import Turn

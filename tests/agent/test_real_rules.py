@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.agent.stage import Played, Stage, allow_all, calls
 
-from runner.agent.factory import ClaudeAgentFactory, InstructionJudge
-from runner.agent.options import AgentSettings
-from runner.agent.process import bundled_agent
+from runner.agent.claude.factory import ClaudeAgentFactory, InstructionJudge
+from runner.agent.claude.options import AgentSettings
 from runner.config.agent_file import AgentFile
 from runner.deliverables.tools import DeliverableTools
 from runner.replay.script import Turn
+from runner.sandbox.process import bundled_agent
 
 pytestmark = pytest.mark.e2e
 

@@ -1,7 +1,7 @@
 """What the agent refused by itself is shown to the user, too."""
 
-from runner.agent.refusals import Refusals
-from runner.loop.events import StreamToolDenied, StreamToolInvocation, StreamToolResponse
+from runner.agent.claude.refusals import Refusals
+from runner.events import StreamToolDenied, StreamToolInvocation, StreamToolResponse
 
 CALL = StreamToolInvocation("t1", "Write", {"file_path": "/p/.runner/status.json"})
 

@@ -18,10 +18,10 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from runner.agent.asked import AskedCalls
-from runner.agent.session import ClaudeSession, SinkSlot, StderrTail
+from runner.agent.claude.requested_calls import AskedCalls
+from runner.agent.claude.session import ClaudeSession, SinkSlot, StderrTail
 from runner.credentials import KEYS_BY_THEIR_FORM
-from runner.loop.events import (
+from runner.events import (
     SessionOutcome,
     StreamApiRetry,
     StreamEnd,

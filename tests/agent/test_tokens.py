@@ -2,9 +2,9 @@
 
 import pytest
 
-from runner.agent.pricing import SpentTokens
-from runner.agent.tokens import reported_tokens, tokens_since
-from runner.loop.events import TokenUse
+from runner.agent.claude.pricing import SpentTokens
+from runner.agent.claude.usage import reported_tokens, tokens_since
+from runner.events import TokenUse
 
 REPORTED = {
     "inputTokens": 10,

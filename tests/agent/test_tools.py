@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from runner.agent.tools import TOOLS_BY_INSTRUCTION, _tool, answer, offered_tools
+from runner.agent.claude.tools import TOOLS_BY_INSTRUCTION, _tool, answer, offered_tools
 from runner.credentials import Redactor
 from runner.errors import DeliverableError, RunnerError, StateWriteError
 from runner.marker import Instruction

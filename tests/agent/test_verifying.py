@@ -24,20 +24,20 @@ from tests.agent.processes import (
     wait_until_none_is_left,
 )
 
-from runner.agent.containment.probe import Request, contained
-from runner.agent.containment.status import Containment
-from runner.agent.verifying import (
+from runner.autonomy.inputs import Receipt
+from runner.errors import StateWriteError, UsageError
+from runner.ports import CommandResult, VerificationRun
+from runner.records.receipts import latest_run
+from runner.sandbox.probe import Request, contained
+from runner.sandbox.status import Containment
+from runner.shell_policy.decision import Decision
+from runner.shell_policy.settings import PolicySettings
+from runner.verification.verifier import (
     SandboxedVerifier,
     judge_verification,
     make_verifier,
     verification_problem,
 )
-from runner.autonomy.inputs import Receipt
-from runner.errors import StateWriteError, UsageError
-from runner.loop.ports import CommandResult, VerificationRun
-from runner.loop.receipts import latest_run
-from runner.security.decision import Decision
-from runner.security.settings import PolicySettings
 
 pytestmark = [
     pytest.mark.anyio,
@@ -292,8 +292,8 @@ RUNNER = """
 import os, sys
 from pathlib import Path
 import anyio
-from runner.agent.verifying import SandboxedVerifier
-from runner.security.decision import Decision
+from runner.verification.verifier import SandboxedVerifier
+from runner.shell_policy.decision import Decision
 verifier = SandboxedVerifier(
     Path(sys.argv[1]),
     judge=lambda _: Decision.allow("test"),

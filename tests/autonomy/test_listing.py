@@ -9,7 +9,7 @@ import pytest
 from tests.autonomy.plane import Client
 from tests.autonomy.surface import Caller, flag
 
-from runner.autonomy.listing import Listing
+from runner.autonomy.commands.listing import Listing
 
 SESSION = "auto_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 

@@ -7,8 +7,8 @@ import pytest
 from tests.autonomy.plane import Client
 from tests.autonomy.surface import Caller, write_configuration
 
+from runner.autonomy.access.postures import PROFILES
 from runner.autonomy.assembly import open_control_plane
-from runner.autonomy.postures import PROFILES
 from runner.config.postures import Posture
 from runner.errors import ConfigError
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from runner.cli.presenter import OutputFormat, make_presenter
 from runner.deliverables.model import Counts
-from runner.loop.events import (
+from runner.events import (
     DeliverablesPlanned,
     ExitReason,
     Notice,

@@ -3,7 +3,7 @@ from tests.cli.clocks import Clock
 from tests.cli.scenes import result
 
 from runner.cli.presenter.activity import Activity
-from runner.loop.events import (
+from runner.events import (
     RunEnded,
     RunEvent,
     SessionActivity,

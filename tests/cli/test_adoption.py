@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runner.cli.adoption import has_unadopted
+from runner.app.adoption import has_unadopted
 from runner.cli.main import run_command_line
-from runner.loop.run_lock import run_lock
+from runner.records.run_lock import run_lock
 
 STATUS: dict[str, Any] = {
     "createdAt": "2025-01-01",

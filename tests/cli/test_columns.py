@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from runner.cli.columns import columns, fit, labelled, table, wrap
+from runner.text.columns import columns, fit, labelled, table, wrap
 
 _WORDS = st.lists(st.text("abcdé漢字", min_size=1, max_size=9), min_size=1, max_size=20)
 

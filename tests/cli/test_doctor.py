@@ -7,7 +7,7 @@ import pytest
 
 from runner.cli.app import invoke
 from runner.cli.main import run_command_line
-from runner.loop.spending import Spend, SpendBook
+from runner.records.spending import Spend, SpendBook
 
 
 @pytest.fixture
@@ -180,8 +180,8 @@ def test_a_tiny_budget_is_told_with_the_digits_that_it_has(
 def test_a_narrow_terminal_breaks_a_finding_at_words(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.cli.presenter.output.Output.is_terminal", lambda _: True)
-    monkeypatch.setattr("runner.cli.presenter.output.Output.columns", lambda _: 60)
+    monkeypatch.setattr("runner.text.output.Output.is_terminal", lambda _: True)
+    monkeypatch.setattr("runner.text.output.Output.columns", lambda _: 60)
     invoke(["doctor", "-p", str(project)])
     assert (
         "      Run `git init` and commit what is there, so that\n"

@@ -2,12 +2,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runner.cli.durations import (
+from runner.text.durations import (
     format_duration,
     format_remaining,
     format_reset_time,
 )
-from runner.wording import format_cost, plural
+from runner.text.messages import format_cost, plural
 
 SIX_PM = datetime(2026, 11, 21, 18, 0, tzinfo=UTC).timestamp()
 

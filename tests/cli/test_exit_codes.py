@@ -2,7 +2,7 @@ import signal
 
 import pytest
 
-from runner.cli.exit_codes import EXIT_CODES, exit_code, exit_code_for_error
+from runner.app.exit_codes import EXIT_CODES, exit_code, exit_code_for_error
 from runner.errors import (
     AgentStartError,
     ConfigError,
@@ -13,7 +13,7 @@ from runner.errors import (
     StateWriteError,
     UsageError,
 )
-from runner.loop.events import ExitReason
+from runner.events import ExitReason
 
 CONTRACT = {
     "all_passed": 0,

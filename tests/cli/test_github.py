@@ -8,15 +8,15 @@ from markdown_it import MarkdownIt
 from tests.cli.phases import row
 from tests.cli.scenes import result
 
-from runner.cli.github import (
+from runner.app.notify.github import (
     GithubReporter,
     annotations,
     markdown_text,
     output_lines,
     summary_markdown,
 )
-from runner.cli.result import result_object
-from runner.loop.events import RunEnded, StatusChanged
+from runner.app.result import result_object
+from runner.events import RunEnded, StatusChanged
 
 
 def ignore(_: str) -> None:

@@ -9,13 +9,13 @@ from hypothesis import given
 from tests.cli.scenes import result, whole_run
 from tests.cli.test_plain import EVENTS
 
+from runner.app.event_json import EVENT_TYPES, event_object, field_name, timestamp
 from runner.cli.main import wants_json
-from runner.cli.presenter.event_json import EVENT_TYPES, event_object, field_name, timestamp
 from runner.cli.presenter.event_schema import events_schema, schema_text
 from runner.cli.presenter.json_output import JsonPresenter
-from runner.cli.presenter.output import Output
 from runner.cli.presenter.plain import PlainPresenter
-from runner.loop.events import RunEnded, RunEvent, RunStarted, SessionActivity, StreamText
+from runner.events import RunEnded, RunEvent, RunStarted, SessionActivity, StreamText
+from runner.text.output import Output
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -7,8 +7,8 @@ import pytest
 from tests.cli.scenes import result
 from tests.loop.fakes import Recorder
 
-from runner.cli.last_words import LastWords
-from runner.loop.events import (
+from runner.app.interrupt_result import LastWords
+from runner.events import (
     ExitReason,
     RunEnded,
     RunEvent,

@@ -8,7 +8,7 @@ from tests.cli.scenes import LAST_WORDS, result
 from runner.cli.presenter.lines import Level, Line
 from runner.cli.presenter.narration import Narrator
 from runner.deliverables.model import Counts
-from runner.loop.events import (
+from runner.events import (
     DeliverablesPlanned,
     ExitReason,
     Notice,

@@ -11,7 +11,7 @@ from runner.cli.main import run_command_line
 from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
-from runner.loop.run_lock import run_lock
+from runner.records.run_lock import run_lock
 
 
 @pytest.fixture

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from runner.cli import notify, notify_targets
-from runner.cli.notify import Notifier
-from runner.cli.notify_trial import try_out, unready
+from runner.app.notify import notifier as notify
+from runner.app.notify import targets as notify_targets
+from runner.app.notify.notifier import Notifier
+from runner.app.notify.trial import try_out, unready
 from runner.config.runner_file import NOTIFY_EVENTS, Notify
 from runner.deliverables.model import Counts
-from runner.loop.events import ExitReason, RunEnded, RunEvent, RunResult, Waiting
+from runner.events import ExitReason, RunEnded, RunEvent, RunResult, Waiting
 
 PROJECT = Path("/nowhere/project")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.presenter.output import Output, Ticker
+from runner.text.output import Output, Ticker
 
 SCENES = Path(__file__).with_name("scenes.py")
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tests.cli.phases import row
 
-from runner.cli.phase_text import effort_text, gate_text, standing
+from runner.report.phase_lines import effort_text, gate_text, standing
 
 
 @pytest.mark.parametrize(

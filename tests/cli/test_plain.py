@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from tests.cli.clocks import Clock
 from tests.cli.scenes import result, whole_run
 
-from runner.cli.presenter.output import Output
+from runner import events
 from runner.cli.presenter.plain import PROGRESS_SECONDS, PlainPresenter
-from runner.loop import events
-from runner.loop.events import (
+from runner.events import (
     Notice,
     RunEvent,
     SessionActivity,
@@ -25,6 +24,7 @@ from runner.loop.events import (
     Waiting,
 )
 from runner.marker import Instruction
+from runner.text.output import Output
 
 STARTED = SessionStarted(1, Instruction.CODING, 1, "sonnet")
 

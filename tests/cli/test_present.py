@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from runner.cli.assembly import Job
+from runner.app.composition import Job
 from runner.cli.present import Presented, finish
 from runner.config.run_options import RunOptions
 from runner.deliverables.model import Counts
-from runner.loop.events import ExitReason, RunResult
+from runner.events import ExitReason, RunResult
 
 
 def ending(

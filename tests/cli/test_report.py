@@ -18,13 +18,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from tests.cli.control.kit import Cli, make_workspace
 
-from runner.cli.reporting.data import report_object
-from runner.cli.reporting.page import html_page
-from runner.cli.reporting.text import report_lines
 from runner.deliverables.model import Counts
 from runner.deliverables.workspace import status_path
-from runner.loop.history import history_path
-from runner.reporting.facts import (
+from runner.records.agent_sessions import history_path
+from runner.report.data import report_object
+from runner.report.facts import (
     AgentSession,
     Command,
     Deliverable,
@@ -45,6 +43,8 @@ from runner.reporting.facts import (
     Verification,
     Work,
 )
+from runner.report.page import html_page
+from runner.report.text import report_lines
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 OWN_ELEMENTS = {"script", "iframe", "object", "embed", "form", "link", "img", "base", "input"}

@@ -2,9 +2,9 @@ import signal
 
 from tests.cli.scenes import result
 
-from runner.cli.result import result_object
+from runner.app.result import result_object
 from runner.deliverables.model import Counts
-from runner.loop.events import ExitReason, RunEnded
+from runner.events import ExitReason, RunEnded
 
 CONTRACT_FIELDS = [
     "type",

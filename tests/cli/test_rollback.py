@@ -14,9 +14,9 @@ from tests.autonomy.plane import write_status
 from tests.loop.repositories import git, isolate, write
 
 from runner.autonomy import ControlPlane
+from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.cli.main import run_command_line
-from runner.loop.checkpoints import GitCheckpoints
-from runner.loop.run_lock import run_lock
+from runner.records.run_lock import run_lock
 
 STEP = "step_01JABCDEFGHJKMNPQRSTVWXYZ0"
 

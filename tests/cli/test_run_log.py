@@ -13,10 +13,10 @@ import pytest
 from tests.cli.scenes import planning, result
 from tests.loop.fakes import Recorder
 
+from runner.app.run_log import RunLog, sweep
 from runner.cli.presenter.event_schema import events_schema
-from runner.cli.run_log import RunLog, sweep
 from runner.credentials import Redactor
-from runner.loop.events import (
+from runner.events import (
     Notice,
     RunEnded,
     RunEvent,
@@ -115,7 +115,7 @@ def test_a_disk_that_is_full_is_told_in_words(
     def refuse(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("runner.cli.run_log.os.write", refuse)
+    monkeypatch.setattr("runner.app.run_log.os.write", refuse)
     _, sink = logged(tmp_path, STARTED)
     assert Notice(
         "warning", "The log of this run could not be written: No space left on device."

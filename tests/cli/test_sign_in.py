@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.credentials import SignIn, find_credentials
+from runner.agent.claude.credentials import SignIn, find_credentials
 from runner.cli.main import run_command_line
 
 

@@ -8,7 +8,7 @@ import pytest
 TWO_SIGNALS = """
 import os, signal, sys
 import anyio
-from runner.cli.signals import ECHO_SECONDS, stop_on_signal
+from runner.app.signals import ECHO_SECONDS, stop_on_signal
 
 apart = float(sys.argv[1]) * ECHO_SECONDS
 times = iter([0.0, apart])

@@ -2,9 +2,9 @@
 
 import pytest
 
+from runner.app.starting import SESSIONS_IN_STEP, start_defaults, start_parameters
+from runner.autonomy.access.postures import PROFILES
 from runner.autonomy.params import StartParams, parse
-from runner.autonomy.postures import PROFILES
-from runner.cli.starting import SESSIONS_IN_STEP, start_defaults, start_parameters
 from runner.config.catalogue import MAX_COUNT, MAX_SESSION_MINUTES
 from runner.config.postures import Posture, Role, Standing
 from runner.config.run_options import RunOptions

@@ -34,7 +34,13 @@ sys.argv = ["runner", *arguments]
 sys.exit(main())
 """
 
-PLACES = ("runner.cli.main", "runner.cli.app", "typer", "runner.cli.present", "runner.loop.run")
+PLACES = (
+    "runner.cli.main",
+    "runner.cli.app",
+    "typer",
+    "runner.cli.present",
+    "runner.loop.run",
+)
 
 
 def _started(
@@ -84,7 +90,7 @@ def test_a_second_early_signal_ends_at_once(tmp_path: Path) -> None:
 
 LOST = """
 import os, signal, weakref
-from runner.cli.starting_signals import heed_signals, take_signals
+from runner.app.starting_signals import heed_signals, take_signals
 
 class Lock:
     pass

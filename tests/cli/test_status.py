@@ -9,13 +9,13 @@ from rich.cells import cell_len
 from tests.cli.phases import row
 
 from runner.autonomy.assembly import open_control_plane
+from runner.checkpoints.ledger import STASH, Checkpoint, Ledger
 from runner.cli.main import run_command_line
 from runner.cli.status_view import StatusView, status_lines
 from runner.deliverables.model import Deliverable, Status, StatusFile
-from runner.loop.effort import Effort, Purpose
-from runner.loop.ledger import STASH, Checkpoint, Ledger
-from runner.loop.run_lock import run_lock
-from runner.loop.spending import Spend, SpendBook
+from runner.records.effort import Effort, Purpose
+from runner.records.run_lock import run_lock
+from runner.records.spending import Spend, SpendBook
 
 
 def _item(name: str, **fields: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.sync_commit import commit_results
+from runner.app.sync_commit import commit_results
 from runner.errors import PrerequisiteError
 
 FILES = [".runner-note.md", ".runner/status.json"]

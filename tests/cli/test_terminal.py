@@ -9,9 +9,8 @@ from tests.cli.scenes import whole_run
 from tests.cli.screen import Screen
 
 from runner.cli.presenter.lines import Line, Tone, line
-from runner.cli.presenter.output import Output
 from runner.cli.presenter.terminal import Painter, TerminalPresenter
-from runner.loop.events import (
+from runner.events import (
     Notice,
     RunEvent,
     SessionActivity,
@@ -21,6 +20,7 @@ from runner.loop.events import (
     StreamToolInvocation,
 )
 from runner.marker import Instruction
+from runner.text.output import Output
 
 ENVIRON = {"TERM": "xterm-256color"}
 STARTED = SessionStarted(1, Instruction.CODING, 1, "sonnet")

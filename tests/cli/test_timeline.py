@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.test_report import full
 
-from runner.cli.reporting.timeline import LABELS, WIDTH, Timeline, timeline_of
-from runner.reporting.facts import AgentSession, Phase, Report, Verification
+from runner.report.facts import AgentSession, Phase, Report, Verification
+from runner.report.timeline import LABELS, WIDTH, Timeline, timeline_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

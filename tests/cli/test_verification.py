@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.verification import place_of_verification, require_runnable_verification
+from runner.app.verification import place_of_verification, require_runnable_verification
 from runner.config.runner_file import Verification, load_runner_file
 from runner.errors import ConfigError
-from runner.security.settings import PolicySettings
+from runner.shell_policy.settings import PolicySettings
 
 
 def _commands(project: Path, text: str) -> None:

@@ -10,10 +10,10 @@ from tests.cli.scenes import whole_run
 
 from runner.cli.presenter.lines import Line, Tone, line
 from runner.cli.presenter.narration import Narrator
-from runner.cli.presenter.output import Output
 from runner.cli.presenter.terminal import Painter
 from runner.cli.presenter.wrapping import rows
-from runner.loop.events import SessionActivity, StatusChanged, StreamToolDenied
+from runner.events import SessionActivity, StatusChanged, StreamToolDenied
+from runner.text.output import Output
 
 
 class _Terminal(Output):

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.agent.options import PROTECTED_FOLDERS, AgentSettings, permission_rules, session_options
-from runner.agent.tools import BUILT_IN_TOOLS
+from runner.agent.claude.options import (
+    PROTECTED_FOLDERS,
+    AgentSettings,
+    permission_rules,
+    session_options,
+)
+from runner.agent.claude.tool_policy import judge_tool
+from runner.agent.claude.tools import BUILT_IN_TOOLS
 from runner.config.agent_file import AgentFile, load_agent_file, parse_agent_file
 from runner.config.agent_rules import (
     ADDABLE_TOOLS,
@@ -20,11 +26,10 @@ from runner.config.agent_rules import (
     tool_problem,
 )
 from runner.errors import ConfigError
-from runner.loop.ports import SessionPlan
 from runner.marker import Instruction
-from runner.security.policy import judge_command
-from runner.security.settings import ALL_PROFILES
-from runner.security.tools import judge_tool
+from runner.ports import SessionPlan
+from runner.shell_policy.policy import judge_command
+from runner.shell_policy.settings import ALL_PROFILES
 
 PATH = Path("/p/.runner/agent.json")
 

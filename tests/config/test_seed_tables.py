@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.tools import BUILT_IN_TOOLS, TOOLS_BY_INSTRUCTION
+from runner.agent.claude.tool_policy import judge_tool
+from runner.agent.claude.tools import BUILT_IN_TOOLS, TOOLS_BY_INSTRUCTION
 from runner.config import catalogue
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.config.project import resolve_project
 from runner.errors import PrerequisiteError
 from runner.marker import Instruction
-from runner.security import judge_command
-from runner.security.tools import judge_tool
+from runner.shell_policy import judge_command
 
 RUN = (Instruction.INITIALIZER, Instruction.CODING)
 SYNC = (Instruction.SYNC, Instruction.VERIFY)

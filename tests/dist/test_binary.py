@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner import __version__
-from runner.agent.process import bundled_agent
+from runner.sandbox.process import bundled_agent
 from runner.cli.help_cache import cached_help
 
 BINARY = os.environ.get("RUNNER_BINARY", "")

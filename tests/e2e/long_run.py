@@ -8,9 +8,9 @@ import os
 import sys
 from pathlib import Path
 
-from runner.cli.assembly import Job, perform
+from runner.app.composition import Job, perform
 from runner.config.run_options import RunOptions
-from runner.loop.events import RunEnded, RunEvent, SessionEnded
+from runner.events import RunEnded, RunEvent, SessionEnded
 
 
 def resident_bytes() -> int:

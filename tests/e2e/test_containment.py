@@ -20,20 +20,20 @@ from tests.e2e.harness import eventually, kill_processes_of, processes_of
 from tests.e2e.scripts import REVIEW_PASS
 
 import runner
-from runner.agent.containment.binary import candidates
-from runner.agent.containment.overlay import collect_note
-from runner.agent.containment.probe import Request, contained
-from runner.agent.factory import ClaudeAgentFactory
-from runner.agent.options import AgentSettings
-from runner.agent.process import bundled_agent
+from runner.agent.claude.factory import ClaudeAgentFactory
+from runner.agent.claude.options import AgentSettings
+from runner.checkpoints.readonly_proof import compare, tree_manifest
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools
-from runner.loop.events import SessionOutcome
-from runner.loop.ports import SessionPlan
+from runner.events import SessionOutcome
 from runner.marker import Instruction, PromptMarker
+from runner.ports import SessionPlan
 from runner.replay import ScriptedModel, parse_script
-from runner.security.decision import Decision
-from runner.security.readonly_proof import compare, tree_manifest
+from runner.sandbox.binary import candidates
+from runner.sandbox.overlay import collect_note
+from runner.sandbox.probe import Request, contained
+from runner.sandbox.process import bundled_agent
+from runner.shell_policy.decision import Decision
 
 
 def _starts() -> bool:

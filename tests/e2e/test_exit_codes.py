@@ -23,7 +23,7 @@ from tests.e2e.scripts import (
     refusing,
 )
 
-from runner.loop.events import ExitReason
+from runner.events import ExitReason
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

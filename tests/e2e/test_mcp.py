@@ -17,7 +17,7 @@ from tests.e2e.harness import agent_environment, kill_processes_of, processes_of
 from tests.e2e.skill import Implementer
 from tests.e2e.skilled_model import SkilledModel
 
-from runner.agent.process import bundled_agent
+from runner.sandbox.process import bundled_agent
 
 pytestmark = pytest.mark.e2e
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.harness import Project, eventually, project
 from tests.e2e.scripts import IN_A_TOOL, PASS_BOUND, PLAN_TWO
 
-from runner.cli.signals import ECHO_SECONDS
+from runner.app.signals import ECHO_SECONDS
 
 pytestmark = [
     pytest.mark.e2e,

@@ -18,24 +18,24 @@ from tests.loop.fakes import (
 
 from runner.autonomy.enums import GatePolicy
 from runner.autonomy.service import ControlPlane
+from runner.checkpoints.ledger import was_rolled_back
+from runner.checkpoints.tree_identity import tree_identity
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
 from runner.deliverables.repository import StatusRepository
+from runner.deliverables.spec_text import SpecText
 from runner.deliverables.transitions import set_status
 from runner.deliverables.workspace import status_path
+from runner.events import RunEnded, RunResult, SessionResult
 from runner.loop.claims import ClaimedDeliverables
-from runner.loop.drift import SpecText
-from runner.loop.events import RunEnded, RunResult, SessionResult
-from runner.loop.ledger import was_rolled_back
-from runner.loop.plan_review import PlanReview, PlanReviewSettings
 from runner.loop.plane import Plane
-from runner.loop.ports import SessionGuard
+from runner.loop.reviewing.plan_review import PlanReview, PlanReviewSettings
 from runner.loop.run import Run
 from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.stepping import SteppedFlow, StepSettings
 from runner.loop.termination import Limits
-from runner.loop.tree_identity import tree_identity
-from runner.loop.waiting import QuotaWait
 from runner.marker import Instruction, PromptMarker
+from runner.ports import SessionGuard
+from runner.quota.waiting import QuotaWait
 
 SPEC_ID = "test"
 

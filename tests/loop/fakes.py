@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 
 import anyio
 
+from runner.checkpoints.phase_diff import NoComparisonError
 from runner.deliverables.model import Deliverable, Status
 from runner.deliverables.review import Finding, ReviewVerdict, Verdict
 from runner.errors import AgentStartError
-from runner.loop.events import RunEvent, SessionOutcome, SessionResult, StreamEnd
-from runner.loop.phase_diff import NoComparisonError
-from runner.loop.ports import CommandResult, SessionPlan, StreamSink, VerificationRun
+from runner.events import RunEvent, SessionOutcome, SessionResult, StreamEnd
 from runner.loop.steps.context import Judges
 from runner.marker import PromptMarker
+from runner.ports import CommandResult, SessionPlan, StreamSink, VerificationRun
 
 COMPLETED = SessionResult(SessionOutcome.COMPLETED, text="done", cost_usd=0.5, turns=3)
 FAILED = SessionResult(SessionOutcome.EXECUTION_ERROR, error="API Error: 500", http_status=500)

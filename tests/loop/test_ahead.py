@@ -5,10 +5,10 @@ import anyio
 import pytest
 from tests.loop.fakes import COMPLETED, FakeFactory, FakeSession
 
-from runner.loop.ahead import ConnectAhead
-from runner.loop.events import SessionResult
-from runner.loop.ports import SessionPlan
+from runner.events import SessionResult
+from runner.loop.prefetch import ConnectAhead
 from runner.marker import Instruction, PromptMarker
+from runner.ports import SessionPlan
 
 pytestmark = pytest.mark.anyio
 

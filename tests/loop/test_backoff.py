@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.loop.backoff import retry_delay
+from runner.quota.backoff import retry_delay
 
 
 def test_the_first_waits_double() -> None:

@@ -8,7 +8,7 @@ from tests.loop.fakes import COMPLETED, FakeSession, deliverable
 
 from runner.deliverables.model import Status
 from runner.deliverables.review import Verdict
-from runner.loop.events import ExitReason, SessionResult
+from runner.events import ExitReason, SessionResult
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio

@@ -6,9 +6,9 @@ import pytest
 from tests.loop.fakes import COMPLETED, deliverable
 
 from runner.deliverables.model import StatusFile
-from runner.loop.budget import SpecBudget, session_budget
-from runner.loop.events import ExitReason
+from runner.events import ExitReason
 from runner.loop.termination import Ending, Limits, Situation, evaluate
+from runner.records.budget import SpecBudget, session_budget
 
 
 @pytest.mark.parametrize(

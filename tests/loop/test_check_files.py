@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.loop.check_files import is_check_file, is_less_telling, may_weaken
+from runner.loop.reviewing.check_files import is_check_file, is_less_telling, may_weaken
 
 
 @pytest.mark.parametrize(

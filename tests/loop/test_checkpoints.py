@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from tests.loop.repositories import contents, git, in_store, isolate, write
 
-from runner.loop import snapshot
-from runner.loop.checkpoints import GitCheckpoints
-from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
-from runner.loop.object_store import ObjectStore
+from runner.checkpoints import snapshot
+from runner.checkpoints.checkpoints import GitCheckpoints
+from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, Ledger
+from runner.checkpoints.object_store import ObjectStore
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -370,7 +370,7 @@ def test_a_lock_that_a_killed_git_left_is_no_obstacle(repository: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from runner.loop.checkpoints import GitCheckpoints
+from runner.checkpoints.checkpoints import GitCheckpoints
 project = Path(sys.argv[1])
 print("ready", flush=True)
 for number in range(10_000):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.loop.conditions import (
+from runner.deliverables.verification_conditions import (
     FILE,
     Conditions,
     SetupResult,

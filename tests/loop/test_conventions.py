@@ -7,10 +7,10 @@ import pytest
 from tests.fences import outside_of_fences
 from tests.loop.repositories import git
 
+from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.deliverables.model import Phase, StatusFile
-from runner.loop.checkpoints import GitCheckpoints
 from runner.loop.prompts import build_prompt
-from runner.loop.review_brief import PhaseBriefing
+from runner.loop.reviewing.brief import PhaseBriefing
 from runner.marker import Instruction, PromptMarker
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"

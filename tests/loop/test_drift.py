@@ -10,13 +10,13 @@ from tests.loop.fakes import COMPLETED, FakeSession, Recorder, deliverable
 
 from runner.deliverables.model import Status
 from runner.deliverables.repository import StatusRepository
+from runner.deliverables.spec_text import SpecText
 from runner.deliverables.transitions import set_status
 from runner.deliverables.verification import VerificationTracker
 from runner.deliverables.workspace import status_path
 from runner.errors import PrerequisiteError, StateError
-from runner.loop.drift import SpecText
-from runner.loop.events import ExitReason, Notice, SessionResult
-from runner.loop.takeover import TakeOver
+from runner.events import ExitReason, Notice, SessionResult
+from runner.loop.after_sync import TakeOver
 from runner.loop.termination import Limits
 from runner.marker import PromptMarker
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.loop.effort import (
+from runner.records.effort import (
     Effort,
     Purpose,
     efforts_from,

@@ -8,8 +8,8 @@ from tests.loop.fakes import COMPLETED, FakeSession, deliverable
 
 from runner.deliverables.model import Status
 from runner.deliverables.review import Verdict
+from runner.events import ExitReason, Notice, SessionResult
 from runner.loop.endings import ending_of
-from runner.loop.events import ExitReason, Notice, SessionResult
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio

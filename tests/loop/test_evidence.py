@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 from tests.loop.repositories import git, in_store, write
 
-from runner.loop.checkpoints import GitCheckpoints
-from runner.loop.ledger import PHASE, STEP, Checkpoint, Ledger
-from runner.loop.object_store import ObjectStore
-from runner.loop.phase_diff import NoComparisonError
-from runner.loop.repository import folder_alone
-from runner.loop.review_brief import PhaseBriefing
-from runner.loop.shadow_git import shadow_git
-from runner.loop.snapshot import take_snapshot
+from runner.checkpoints.checkpoints import GitCheckpoints
+from runner.checkpoints.isolated_git import shadow_git
+from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, Ledger
+from runner.checkpoints.object_store import ObjectStore
+from runner.checkpoints.phase_diff import NoComparisonError
+from runner.checkpoints.repository import folder_alone
+from runner.checkpoints.snapshot import take_snapshot
+from runner.loop.reviewing.brief import PhaseBriefing
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
 TEST = "def test_it():\n    assert add(1, 2) == 3\n"
@@ -278,8 +278,8 @@ def test_a_folder_that_can_not_be_read_is_a_blind_spot(project: Path) -> None:
 def test_a_file_too_large_for_the_diff_is_named_with_its_change(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.loop.snapshot.MAX_FILE_BYTES", 100)
-    monkeypatch.setattr("runner.loop.snapshot.take_snapshot.__kwdefaults__", {
+    monkeypatch.setattr("runner.checkpoints.snapshot.MAX_FILE_BYTES", 100)
+    monkeypatch.setattr("runner.checkpoints.snapshot.take_snapshot.__kwdefaults__", {
         "max_file_bytes": 100, "also": (), "into_nested": False,
     })  # fmt: skip
     (project / "large").write_bytes(b"a" * 1000)
@@ -301,7 +301,7 @@ def test_more_files_than_the_limit_are_a_blind_spot(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(project)
-    monkeypatch.setattr("runner.loop.unversioned.MAX_ENTRIES", 20)
+    monkeypatch.setattr("runner.checkpoints.unversioned.MAX_ENTRIES", 20)
     for number in range(30):
         write(project, **{f"node_modules__f{number}": "x"})
     assert "were NOT looked at" in beside(project)
@@ -496,7 +496,7 @@ def test_a_gitignore_that_is_a_pipe_is_named(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(project)
-    monkeypatch.setattr("runner.loop.snapshot._LISTING_SECONDS", 0.5)
+    monkeypatch.setattr("runner.checkpoints.snapshot._LISTING_SECONDS", 0.5)
     (project / ".gitignore").unlink()
     os.mkfifo(project / ".gitignore")
     with pytest.raises(NoComparisonError, match="is a pipe"):
@@ -572,7 +572,7 @@ def _begun_by_an_older_version(project: Path) -> str:
 
 
 def test_many_packs_become_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.loop.sealing._MAX_PACKS", 3)
+    monkeypatch.setattr("runner.checkpoints.sealing._MAX_PACKS", 3)
     begin(project)
     for number in range(6):
         write(project, app_dot_py=f"{number}\n")

@@ -6,8 +6,8 @@ import pytest
 from tests.loop.bench import Bench
 from tests.loop.fakes import FakeSession, deliverable
 
-from runner.loop.events import ExitReason, SessionResult
-from runner.loop.tree_identity import tree_identity
+from runner.checkpoints.tree_identity import tree_identity
+from runner.events import ExitReason, SessionResult
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio

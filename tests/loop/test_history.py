@@ -8,7 +8,7 @@ from typing import Any
 from tests.loop.fakes import Recorder
 
 from runner.deliverables.model import Counts
-from runner.loop.events import (
+from runner.events import (
     ExitReason,
     Notice,
     RunEnded,
@@ -24,8 +24,8 @@ from runner.loop.events import (
     TokenUse,
     Waiting,
 )
-from runner.loop.history import MOST_DENIALS, HistoryKeeper, history_lines, history_path
 from runner.marker import Instruction
+from runner.records.agent_sessions import MOST_DENIALS, HistoryKeeper, history_lines, history_path
 
 STARTED = SessionStarted(
     1, Instruction.CODING, 1, "sonnet", task_id="UI-001", phase_id="one", step_id="step_1"

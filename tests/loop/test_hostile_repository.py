@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment.repository import repository_mounts
-from runner.loop.checkout import check_out
-from runner.loop.repository import find_repository
-from runner.loop.shadow_git import shadow_git
-from runner.loop.snapshot import is_inside, take_snapshot
-from runner.loop.tree_identity import tree_identity
+from runner.checkpoints.checkout import check_out
+from runner.checkpoints.isolated_git import shadow_git
+from runner.checkpoints.repository import find_repository
+from runner.checkpoints.snapshot import is_inside, take_snapshot
+from runner.checkpoints.tree_identity import tree_identity
+from runner.sandbox.repository import repository_mounts
 
 
 def _git(folder: Path, *words: str) -> None:

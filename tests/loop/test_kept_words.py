@@ -7,7 +7,7 @@ from tests.loop.bench import Bench, Killed
 from tests.loop.fakes import FakeSession, deliverable
 
 from runner.deliverables.model import Status
-from runner.loop.events import ExitReason, Notice, RunResult, SessionResult
+from runner.events import ExitReason, Notice, RunResult, SessionResult
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio

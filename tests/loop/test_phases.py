@@ -8,10 +8,10 @@ from typing import Any
 from tests.cli.scenes import result
 from tests.loop.fakes import Recorder
 
-from runner.loop.effort import Effort, Purpose
-from runner.loop.events import RunEnded, StatusChanged
-from runner.loop.phases import Summary, phase_rows, told_in_full
-from runner.loop.spending import Spend, SpendBook
+from runner.events import RunEnded, StatusChanged
+from runner.records.effort import Effort, Purpose
+from runner.records.phases import Summary, phase_rows, told_in_full
+from runner.records.spending import Spend, SpendBook
 
 RECEIPT = b'{"step_id":"step_1"}'
 RECEIPT_HASH = f"sha256:{hashlib.sha256(RECEIPT).hexdigest()}"

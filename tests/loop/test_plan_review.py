@@ -13,9 +13,9 @@ from tests.loop.fakes import COMPLETED, FakeSession, deliverable
 from runner.autonomy.enums import GatePolicy
 from runner.deliverables.model import Status
 from runner.deliverables.review import Verdict
-from runner.loop.events import ExitReason, SessionResult
-from runner.loop.plan_book import PlanBook
+from runner.events import ExitReason, SessionResult
 from runner.marker import Instruction, PromptMarker
+from runner.records.plan_reviews import PlanBook
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.loop.quota import is_quota_text, is_usage_limit
-from runner.loop.quota_reset import reset_time
+from runner.quota.messages import is_quota_text, is_usage_limit
+from runner.quota.reset_time import reset_time
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
 DATA = Path(__file__).parent / "data" / "limit_messages.toml"

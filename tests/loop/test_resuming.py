@@ -9,7 +9,7 @@ from tests.loop.fakes import COMPLETED, FakeSession, deliverable
 
 from runner.deliverables.model import Status
 from runner.deliverables.review import Verdict
-from runner.loop.events import ExitReason, RunResult, SessionOutcome, SessionResult
+from runner.events import ExitReason, RunResult, SessionOutcome, SessionResult
 from runner.loop.termination import Limits
 from runner.marker import Instruction, PromptMarker
 

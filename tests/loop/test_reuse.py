@@ -6,7 +6,7 @@ import pytest
 from tests.loop.bench import Bench
 from tests.loop.fakes import FAILED, FakeSession, deliverable
 
-from runner.loop.events import SessionResult
+from runner.events import SessionResult
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio

@@ -11,12 +11,12 @@ import pytest
 from tests.fences import outside_of_fences
 from tests.loop.repositories import git, write
 
+from runner.checkpoints.checkpoints import GitCheckpoints
+from runner.checkpoints.ledger import Ledger
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
-from runner.loop import review_brief
-from runner.loop.checkpoints import GitCheckpoints
-from runner.loop.ledger import Ledger
-from runner.loop.receipts import command_hash, receipts_folder
-from runner.loop.review_brief import PhaseBriefing
+from runner.loop.reviewing import brief as review_brief
+from runner.loop.reviewing.brief import PhaseBriefing
+from runner.records.receipts import command_hash, receipts_folder
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

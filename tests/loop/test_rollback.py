@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.loop.repositories import contents, git, in_store, write
 
+from runner.checkpoints import rollback as rollback_module
+from runner.checkpoints.checkpoints import GitCheckpoints
+from runner.checkpoints.ledger import Checkpoint, Ledger
+from runner.checkpoints.object_store import ObjectStore
+from runner.checkpoints.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
+from runner.deliverables.spec_text import SpecText
 from runner.errors import PrerequisiteError, RunnerError, UsageError
-from runner.loop import rollback as rollback_module
-from runner.loop.checkpoints import GitCheckpoints
-from runner.loop.drift import SpecText
-from runner.loop.ledger import Checkpoint, Ledger
-from runner.loop.object_store import ObjectStore
-from runner.loop.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from tests.loop.bench import Bench
 from tests.loop.fakes import COMPLETED, FAILED, FakeSession, deliverable
 
 from runner.deliverables.model import Status
-from runner.loop.events import (
+from runner.events import (
     ExitReason,
     Notice,
     RunEnded,

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import PrerequisiteError
-from runner.loop.run_lock import Holder, current_holder, run_lock
+from runner.records.run_lock import Holder, current_holder, run_lock
 
 
 def test_a_second_run_is_refused_and_told_who_holds_the_lock(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.loop.fakes import (
     deliverable,
 )
 
-from runner.loop.events import (
+from runner.events import (
     ExitReason,
     SessionEnded,
     SessionOutcome,
@@ -23,8 +23,8 @@ from runner.loop.events import (
     Waiting,
 )
 from runner.loop.termination import Limits
-from runner.loop.waiting import MARGIN_SECONDS, PROBE_SECONDS, QuotaWait, WaitPolicy
 from runner.marker import PromptMarker
+from runner.quota.waiting import MARGIN_SECONDS, PROBE_SECONDS, QuotaWait, WaitPolicy
 
 pytestmark = pytest.mark.anyio
 

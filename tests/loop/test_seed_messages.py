@@ -7,7 +7,7 @@ from tests.loop.fakes import COMPLETED, deliverable
 
 from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.verification import VerificationTracker
-from runner.loop.events import ExitReason, SessionOutcome, SessionResult
+from runner.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.syncing import SyncFlow
 from runner.loop.termination import Ending, Limits, Situation, evaluate
 

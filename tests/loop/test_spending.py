@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.loop.fakes import Recorder
 
 from runner.errors import StateCorruptError, StateWriteError
-from runner.loop.effort import Effort, Purpose
-from runner.loop.events import (
+from runner.events import (
     Notice,
     RunEvent,
     SessionActivity,
@@ -22,8 +21,9 @@ from runner.loop.events import (
     SessionStarted,
     StreamUsage,
 )
-from runner.loop.spending import Spend, SpendBook, Spending, spec_budget
 from runner.marker import Instruction
+from runner.records.effort import Effort, Purpose
+from runner.records.spending import Spend, SpendBook, Spending, spec_budget
 
 STARTED = SessionStarted(1, Instruction.CODING, 1, "sonnet")
 

@@ -9,7 +9,7 @@ from tests.loop.fakes import COMPLETED, FAILED, FakeSession, deliverable
 
 from runner.deliverables.model import Phase, Status
 from runner.deliverables.review import Verdict
-from runner.loop.events import ExitReason, Notice, SessionResult, SessionStarted, StatusChanged
+from runner.events import ExitReason, Notice, SessionResult, SessionStarted, StatusChanged
 from runner.loop.termination import Limits
 from runner.marker import Instruction, PromptMarker
 

@@ -7,9 +7,9 @@ import pytest
 from tests.loop.fakes import COMPLETED, FAILED, deliverable
 
 from runner.deliverables.model import Status, StatusFile
-from runner.loop.events import ExitReason, SessionOutcome, SessionResult
+from runner.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.termination import RULES, STALL_LIMIT, Ending, Limits, Situation, evaluate
-from runner.loop.waiting import QuotaStand
+from runner.quota.waiting import QuotaStand
 
 WORKING = Situation(
     Limits(), file=StatusFile("s", deliverables=(deliverable(1),)), last=COMPLETED, iterations=1

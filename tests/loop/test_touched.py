@@ -8,8 +8,8 @@ from tests.loop.bench import Bench
 from tests.loop.fakes import deliverable
 from tests.loop.repositories import write
 
-from runner.loop.checkpoints import GitCheckpoints
-from runner.loop.object_store import ObjectStore
+from runner.checkpoints.checkpoints import GitCheckpoints
+from runner.checkpoints.object_store import ObjectStore
 from runner.loop.termination import Limits
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"

@@ -6,8 +6,8 @@ import pytest
 from tests.loop.bench import Bench
 from tests.loop.fakes import deliverable
 
-from runner.loop.events import ExitReason, Notice
-from runner.loop.unheeded import unheeded
+from runner.events import ExitReason, Notice
+from runner.loop.ignored_options import unheeded
 
 VIEW = {
     "session_id": "auto_1",

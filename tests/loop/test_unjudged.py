@@ -7,9 +7,9 @@ import pytest
 from tests.loop.bench import Bench
 from tests.loop.fakes import COMPLETED, FakeSession, deliverable
 
+from runner.checkpoints.ledger import STASH, Checkpoint, Ledger
 from runner.deliverables.model import Status
-from runner.loop.events import ExitReason, Notice, SessionResult
-from runner.loop.ledger import STASH, Checkpoint, Ledger
+from runner.events import ExitReason, Notice, SessionResult
 from runner.marker import PromptMarker
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.loop import unversioned
-from runner.loop.unversioned import Entry, Manifest, compare, identity_of, scan
+from runner.checkpoints import unversioned
+from runner.checkpoints.unversioned import Entry, Manifest, compare, identity_of, scan
 
 _PARTS = st.sampled_from([b"a", b"b", b"c d", b"e\nf", b"\xff", b"\x1b[1m", b"-", b"~"])
 _PATHS = st.lists(_PARTS, min_size=1, max_size=3).map(b"/".join)

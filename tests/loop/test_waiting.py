@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.loop.fakes import Recorder
 
-from runner.loop.events import SessionOutcome, SessionResult, Waiting
-from runner.loop.waiting import (
+from runner.events import SessionOutcome, SessionResult, Waiting
+from runner.quota.waiting import (
     JITTER_SECONDS,
     MARGIN_SECONDS,
     PROBE_SECONDS,

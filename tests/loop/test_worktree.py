@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.loop.worktree import WorkTree
+from runner.checkpoints.fingerprint import WorkTree
 
 
 @pytest.fixture

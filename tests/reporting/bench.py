@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.autonomy.plane import START, Client, write_status
 
-from runner.autonomy.listing import Listing
+from runner.autonomy.commands.listing import Listing
 from runner.credentials import Redactor
-from runner.loop.events import (
+from runner.events import (
     RunEvent,
     SessionActivity,
     SessionEnded,
@@ -18,11 +18,11 @@ from runner.loop.events import (
     StreamToolDenied,
     TokenUse,
 )
-from runner.loop.history import HistoryKeeper
-from runner.loop.spending import SpendBook, Spending
 from runner.marker import Instruction
-from runner.reporting.facts import Report
-from runner.reporting.gather import Sources, gather
+from runner.records.agent_sessions import HistoryKeeper
+from runner.records.spending import SpendBook, Spending
+from runner.report.facts import Report
+from runner.report.gather import Sources, gather
 
 CANARY = "sk-ant-" + "A1" * 20
 

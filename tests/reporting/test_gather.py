@@ -9,15 +9,15 @@ import pytest
 from tests.autonomy.plane import START, write_status
 from tests.reporting.bench import CANARY, Bench, paid
 
+from runner.checkpoints.ledger import STASH, Checkpoint, Ledger
 from runner.deliverables.model import Counts
-from runner.loop.drift import SpecText
-from runner.loop.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
-from runner.loop.history import history_path
-from runner.loop.ledger import STASH, Checkpoint, Ledger
-from runner.loop.receipts import receipts_folder
-from runner.loop.spending import SpendBook
+from runner.deliverables.spec_text import SpecText
+from runner.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
 from runner.marker import Instruction
-from runner.reporting.facts import Took
+from runner.records.agent_sessions import history_path
+from runner.records.receipts import receipts_folder
+from runner.records.spending import SpendBook
+from runner.report.facts import Took
 
 DENIED = StreamToolDenied("Bash", {"command": f"curl {CANARY}"}, "Not allowed.")
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.reporting.bench import CANARY
 
 from runner.credentials import Redactor
-from runner.reporting.words import Words, amount, count, moment
+from runner.report.words import Words, amount, count, moment
 
 REDACT = Redactor({}).text
 JSON = st.recursive(

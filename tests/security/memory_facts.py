@@ -4,8 +4,8 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from runner.security.git_facts import Guarded
-from runner.security.project_facts import Entry
+from runner.shell_policy.git_facts import Guarded
+from runner.shell_policy.project_facts import Entry
 
 _MAX_LINKS = 40
 

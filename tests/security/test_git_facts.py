@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.security.git_facts import INDEX, GitFacts
+from runner.shell_policy.git_facts import INDEX, GitFacts
 
 Git = Callable[..., str]
 

@@ -10,7 +10,7 @@ import pytest
 LOOK = """
 import sys, time
 from pathlib import Path
-from runner.security.tree import walk
+from runner.checkpoints.folder_digest import walk
 deadline = time.monotonic() + 30
 while True:  # the other end of a pipe may still be starting
     names = sorted(entry.name for entry, _ in walk(sys.argv[1], lambda _: False))

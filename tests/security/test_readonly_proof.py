@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.security.readonly_proof import Entry, compare, tree_manifest
+from runner.checkpoints.readonly_proof import Entry, compare, tree_manifest
 
 NAMES = st.dictionaries(st.sampled_from("abcdef"), st.binary(max_size=3), max_size=6)
 

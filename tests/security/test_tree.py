@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from runner.security.tree import content_digest, walk
+from runner.checkpoints.folder_digest import content_digest, walk
 
 
 def test_an_entry_that_is_skipped_hides_all_below_it(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.security.vacuous import vacuous
+from runner.shell_policy.vacuous import vacuous
 
 IDLE = r"""
 true

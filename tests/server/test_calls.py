@@ -9,9 +9,9 @@ from tests.autonomy.plane import Client, write_status
 
 from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.codes import RefusedError
+from runner.autonomy.commands.session_config import REMOVAL_TARGET
 from runner.autonomy.envelope import Envelope, success
 from runner.autonomy.service import ControlPlane
-from runner.autonomy.session_config import REMOVAL_TARGET
 from runner.config.postures import ROLE_VARIABLE
 from runner.server.routes import LEGACY, Route
 from runner.server.surface import Surface

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runner.autonomy.codes import ErrorCode
+from runner.autonomy.commands.session_config import REMOVAL_TARGET
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason
-from runner.autonomy.session_config import REMOVAL_TARGET
 from runner.server.reference import DOCUMENTS
 from runner.server.reference.contract import contract_document
 from runner.server.reference.error_codes import MEANINGS

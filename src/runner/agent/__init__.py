@@ -1,1 +1,1 @@
-"""The Claude Agent SDK adapter: the only package that imports the SDK, and lazily."""
+"""Agents of whatever make; `claude` is the one that exists."""

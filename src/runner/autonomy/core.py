@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from runner.autonomy.access.callers import PROGRAM, Policy
 from runner.autonomy.calls import note_commit, note_session, require_time
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.auditing import note_problem
@@ -18,7 +19,6 @@ from runner.autonomy.integrity import AuditError, SealBrokenError
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import SessionState
 from runner.autonomy.params import SessionParams
-from runner.autonomy.policy import PROGRAM, Policy
 from runner.autonomy.spec.source import SpecSource, SpecUnreadableError
 from runner.autonomy.spec.structure import Spec
 from runner.autonomy.store.facade import Loaded, SessionStore

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.enums import GatePolicy, SessionStatus, TaskStatus, Verdict
 from runner.autonomy.inputs import Input, ShortText, StepReport
-from runner.wording import nearest, problem, stated
+from runner.text.messages import nearest, problem, stated
 
 Minutes = Annotated[int, Field(ge=1, le=100_000)]
 Bound = Annotated[int, Field(ge=1, le=1_000_000)]

@@ -11,21 +11,27 @@ from typing import Any
 
 from ulid import ULID
 
+from runner.autonomy.access.callers import PROGRAM, Policy
+from runner.autonomy.access.denials import Ledger
+from runner.autonomy.access.guard import Guard
+from runner.autonomy.access.roles import LOOP_COMMANDS, Key
 from runner.autonomy.budgets import TIMEOUT_PARAM, budget_of, chosen_seconds
 from runner.autonomy.calls import Call, in_call
-from runner.autonomy.capabilities import Capabilities
 from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.commands.capabilities import Capabilities
+from runner.autonomy.commands.gate_waiver import Waiving
+from runner.autonomy.commands.lifecycle import LifecycleCommands
+from runner.autonomy.commands.listing import Listing
+from runner.autonomy.commands.recovery import Recovery
+from runner.autonomy.commands.reviewing import Reviewing
+from runner.autonomy.commands.stepping import HotPath
+from runner.autonomy.commands.tasks import Tasks
 from runner.autonomy.core import Answer, Core
-from runner.autonomy.denials import Ledger
 from runner.autonomy.engine.mutations import TaskAction
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.enums import GatePolicy
 from runner.autonomy.envelope import Envelope, failure, success, unavailable
-from runner.autonomy.guard import Guard
-from runner.autonomy.hotpath import HotPath
 from runner.autonomy.inputs import Input
-from runner.autonomy.lifecycle import LifecycleCommands
-from runner.autonomy.listing import Listing
 from runner.autonomy.models import Limits, StopConditions, WriteLock
 from runner.autonomy.observability.observe import observe
 from runner.autonomy.params import (
@@ -50,16 +56,10 @@ from runner.autonomy.params import (
     TaskStatusParams,
     parse,
 )
-from runner.autonomy.policy import PROGRAM, Policy
-from runner.autonomy.recovery import Recovery
-from runner.autonomy.reviewing import Reviewing
-from runner.autonomy.roles import LOOP_COMMANDS, Key
 from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.facade import LOCK_SECONDS, SessionStore
 from runner.autonomy.store.layout import user_state_directory, workspace_directory
 from runner.autonomy.store.trust import Trust
-from runner.autonomy.tasks import Tasks
-from runner.autonomy.waiving import Waiving
 from runner.credentials import KEYS_BY_THEIR_FORM
 from runner.errors import RunnerError
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from runner import __version__
+from runner.app.starting_signals import InterruptedEarly
 from runner.cli.check import HELP as CHECK_HELP
 from runner.cli.check import check
 from runner.cli.completion import HELP as COMPLETION_HELP
@@ -27,7 +28,6 @@ from runner.cli.rollback import HELP as ROLLBACK_HELP
 from runner.cli.rollback import rollback
 from runner.cli.run import HELP as RUN_HELP
 from runner.cli.run import run
-from runner.cli.starting_signals import InterruptedEarly
 from runner.cli.status import HELP as STATUS_HELP
 from runner.cli.status import status
 from runner.cli.sync import HELP as SYNC_HELP

@@ -13,8 +13,8 @@ from runner.config.resolve import Chosen, parsed
 from runner.text.safe import inert, json_text
 
 if TYPE_CHECKING:
-    from runner.security.decision import Decision
-    from runner.security.policy import Explanation
+    from runner.shell_policy.decision import Decision
+    from runner.shell_policy.policy import Explanation
 
 _SOURCE_LIMIT = 200
 
@@ -47,7 +47,7 @@ def check(
 ) -> None:
     """Explain the policy's decision."""
     from runner.config.agent_file import load_agent_file  # noqa: PLC0415
-    from runner.security.policy import explain  # noqa: PLC0415
+    from runner.shell_policy.policy import explain  # noqa: PLC0415
 
     kind = cast("Literal['run', 'sync']", parsed(_COMMANDS, judged, "--command"))
     project = chosen.project_dir

@@ -42,11 +42,11 @@ HELP = help_text(
 @takes(OUTPUT_FORMAT, QUIET, DEBUG)
 def demo(*, project_dir: DemoDir = None, chosen: Chosen) -> None:
     """Run the loop on the bundled example, with the bundled scripted model."""
-    from runner.agent.containment.probe import switched_off  # noqa: PLC0415
-    from runner.cli.assembly import Job  # noqa: PLC0415
+    from runner.app.composition import Job  # noqa: PLC0415
+    from runner.app.replaying import scripted  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
-    from runner.cli.replaying import scripted  # noqa: PLC0415
     from runner.replay.demo import demo_script, demo_spec_text  # noqa: PLC0415
+    from runner.sandbox.probe import switched_off  # noqa: PLC0415
 
     project = _demo_project(project_dir, demo_spec_text())
     with scripted(demo_script(), project) as answers:

@@ -10,16 +10,16 @@ import typer
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, names_of, takes
 from runner.cli.presenter.lines import Line, Tone
-from runner.cli.presenter.output import Output
 from runner.cli.presenter.wrapping import rows
 from runner.config.catalogue import RUN_OPTIONS
 from runner.config.kinds import choice
 from runner.config.resolve import Chosen, parsed
 from runner.config.runner_file import NOTIFY_EVENTS
+from runner.text.output import Output
 from runner.text.safe import inert, json_text
 
 if TYPE_CHECKING:
-    from runner.cli.preflight import Finding
+    from runner.app.preflight import Finding
 
 HELP = help_text(
     "Check whether a run could start here, and say what is missing.",
@@ -51,7 +51,7 @@ _MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 @takes(*RUN_OPTIONS)
 def doctor(chosen: Chosen, *, notify: Event = None, as_json: AsJson = False) -> None:
     """Run the preflight checks."""
-    from runner.cli import preflight  # noqa: PLC0415 - imports what a run imports
+    from runner.app import preflight  # noqa: PLC0415 - brings in what only checks need
 
     event = None if notify is None else parsed(_EVENTS, notify, "--notify")
     findings = list(preflight.preflight(chosen))

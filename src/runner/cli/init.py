@@ -42,7 +42,7 @@ def init(chosen: Chosen, *, from_autonoe: FromAutonoe = False) -> None:
 
 
 def _adopt(project: Path) -> None:
-    from runner.cli.adoption import adopt  # noqa: PLC0415 - pydantic is slow to import
+    from runner.app.adoption import adopt  # noqa: PLC0415 - pydantic is slow to import
 
     for file in adopt(project):
         verb = "Was adopted before" if file.existed else "Adopted"

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from runner.cli.exit_codes import FAILURE, USAGE, exit_code_for_error
-from runner.cli.never_began import never_began
+from runner.app.exit_codes import FAILURE, USAGE, exit_code_for_error
+from runner.app.startup_failure import never_began
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.errors import RunnerError
 from runner.files import read_regular

@@ -34,8 +34,8 @@ Workspace = Annotated[
 
 def mcp(*, workspace: Workspace = None) -> None:
     """Serve the control plane until the client is gone."""
-    from runner.agent.containment.probe import is_boxed  # noqa: PLC0415
     from runner.installation import isolate  # noqa: PLC0415
+    from runner.sandbox.probe import is_boxed  # noqa: PLC0415
     from runner.server.main import run_server  # noqa: PLC0415 - the library costs a second
 
     if workspace == "":

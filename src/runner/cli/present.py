@@ -9,26 +9,26 @@ from typing import Any, cast
 
 import typer
 
-from runner.cli.adoption import has_unadopted
-from runner.cli.assembly import Job, perform
-from runner.cli.box_environment import redactor_of
+from runner.app.adoption import has_unadopted
+from runner.app.box_environment import redactor_of
+from runner.app.composition import Job, perform
+from runner.app.exit_codes import FAILURE, SUCCESS, exit_code, exit_code_for_error
+from runner.app.notify.notifier import Notifier
+from runner.app.notify.trial import unready
+from runner.app.run_log import RunLog
+from runner.app.startup_failure import never_began
+from runner.app.workspace_flag import Placing, place_to_name
 from runner.cli.divergence_text import INDENT, laid_out
-from runner.cli.exit_codes import FAILURE, SUCCESS, exit_code, exit_code_for_error
-from runner.cli.never_began import never_began
-from runner.cli.notify import Notifier
-from runner.cli.notify_trial import unready
-from runner.cli.placing import Placing, place_to_name
 from runner.cli.presenter.factory import OutputFormat, make_presenter
-from runner.cli.run_log import RunLog
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
 from runner.credentials import Redactor
 from runner.errors import ConfigError, RunnerError
-from runner.loop.events import Notice, RunEnded, RunEvent, RunResult
-from runner.loop.ports import RunSink
+from runner.events import Notice, RunEnded, RunEvent, RunResult
+from runner.ports import RunSink
+from runner.text.messages import plural, reason
 from runner.text.safe import inert
-from runner.wording import plural, reason
 
 
 @dataclass(frozen=True, slots=True)

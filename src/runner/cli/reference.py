@@ -13,8 +13,7 @@ from typing import Any
 
 import typer
 
-from runner.cli.app import app
-from runner.cli.exit_codes import (
+from runner.app.exit_codes import (
     BLOCKED_RUNTIME,
     BUDGET,
     EXIT_CODES,
@@ -27,6 +26,7 @@ from runner.cli.exit_codes import (
     TRY_LATER,
     USAGE,
 )
+from runner.cli.app import app
 from runner.cli.presenter.event_schema import events_schema
 from runner.config.catalogue import ALL_OPTIONS
 from runner.config.feature_flags import FEATURE_FLAGS, FLAGS_TABLE

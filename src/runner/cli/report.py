@@ -8,14 +8,14 @@ import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, takes
-from runner.cli.presenter.output import Output
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.resolve import Chosen
 from runner.errors import UsageError
+from runner.text.output import Output
 from runner.text.safe import json_text
 
 if TYPE_CHECKING:
-    from runner.reporting.facts import Report
+    from runner.report.facts import Report
 
 STDOUT = "-"
 
@@ -48,19 +48,19 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Report what a run did."""
-    from runner.cli.reporting.sources import sources_of  # noqa: PLC0415 - pydantic is slow
-    from runner.reporting.gather import gather  # noqa: PLC0415
+    from runner.app.report_sources import sources_of  # noqa: PLC0415 - pydantic is slow
+    from runner.report.gather import gather  # noqa: PLC0415
 
     target = _target(html, as_json=as_json)
     found = gather(sources_of(chosen.project_dir, session_id))
     if html is not None:
         _write_page(found, target, quiet=as_json)
     if as_json:
-        from runner.cli.reporting.data import report_object  # noqa: PLC0415
+        from runner.report.data import report_object  # noqa: PLC0415
 
         typer.echo(json_text(report_object(found)))
     elif html is None:
-        from runner.cli.reporting.text import report_lines  # noqa: PLC0415
+        from runner.report.text import report_lines  # noqa: PLC0415
 
         out = Output(sys.stdout)
         for line in report_lines(found):
@@ -80,7 +80,7 @@ def _target(html: str | None, *, as_json: bool) -> Path | None:
         return None
     if not html:
         raise UsageError("--html needs the name of a file.", hint="E.g. --html report.html")
-    from runner.cli.reporting.target import check_target  # noqa: PLC0415 - Jinja is slow
+    from runner.report.target import check_target  # noqa: PLC0415 - Jinja is slow
 
     try:
         path = Path(html).expanduser()
@@ -93,8 +93,8 @@ def _target(html: str | None, *, as_json: bool) -> Path | None:
 
 
 def _write_page(found: "Report", target: Path | None, *, quiet: bool) -> None:
-    from runner.cli.reporting.page import html_page  # noqa: PLC0415 - Jinja is slow
-    from runner.cli.reporting.target import write_page  # noqa: PLC0415
+    from runner.report.page import html_page  # noqa: PLC0415 - Jinja is slow
+    from runner.report.target import write_page  # noqa: PLC0415
 
     page = html_page(found)
     if target is None:

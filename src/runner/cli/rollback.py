@@ -10,17 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
+from runner.checkpoints.ledger import Checkpoint
+from runner.checkpoints.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, takes
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.resolve import Chosen
 from runner.errors import PrerequisiteError, UsageError
 from runner.installation import keep_temporary_files_from
-from runner.loop.ledger import Checkpoint
-from runner.loop.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
-from runner.loop.run_lock import run_lock
+from runner.records.run_lock import run_lock
+from runner.text.messages import plural
 from runner.text.safe import inert
-from runner.wording import plural
 
 _SHOWN = 10
 _WIDTH = 100
@@ -103,7 +103,7 @@ def end_live_sessions(call: Call, reason: str) -> tuple[str, ...]:
 
 
 def _control_plane(project: Path) -> Call:
-    from runner.cli.control.plane import control_plane  # noqa: PLC0415 - brings in pydantic
+    from runner.app.control_plane import control_plane  # noqa: PLC0415 - brings in pydantic
 
     call: Call = control_plane(project).call
     return call

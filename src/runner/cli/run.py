@@ -34,8 +34,8 @@ def run(chosen: Chosen) -> None:
     require_spec(project)
     warn_of_unknown_variables()
     # The libraries behind a run are imported only now, so that a mistake is answered at once.
+    from runner.app.replaying import answering  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
-    from runner.cli.replaying import answering  # noqa: PLC0415
 
     options = RunOptions.of(chosen)
     answers = answering(

@@ -6,25 +6,25 @@ from typing import Any
 
 import typer
 
+from runner.app.workspace_flag import place_to_name
 from runner.autonomy.enums import TERMINAL_STATUSES
 from runner.autonomy.placing import placed
+from runner.checkpoints.ledger import was_rolled_back
 from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, takes
-from runner.cli.placing import place_to_name
-from runner.cli.presenter.output import Output
 from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.config.catalogue import PROJECT_DIR
 from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
 from runner.deliverables.repository import StatusRepository
+from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.loop.drift import SpecText
-from runner.loop.ledger import was_rolled_back
-from runner.loop.phases import phase_rows, told_in_full
-from runner.loop.run_lock import current_holder
-from runner.loop.spending import SpendBook
+from runner.records.phases import phase_rows, told_in_full
+from runner.records.run_lock import current_holder
+from runner.records.spending import SpendBook
+from runner.text.output import Output
 from runner.text.safe import json_text
 
 HELP = help_text(
@@ -92,6 +92,6 @@ def _session(project: Path, spec_id: str) -> dict[str, Any] | None:
 
     if not any(Layout.of(project).sessions.glob("auto_*.json")):
         return None
-    from runner.cli.control.plane import latest_session  # noqa: PLC0415 - pydantic is slow
+    from runner.app.control_plane import latest_session  # noqa: PLC0415 - pydantic is slow
 
     return latest_session(project, spec_id)

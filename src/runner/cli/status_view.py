@@ -6,14 +6,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from runner.cli.columns import columns, fit, labelled
-from runner.cli.phase_text import effort_text, standing
 from runner.deliverables.model import Counts, Deliverable, Phase, Status, StatusFile
-from runner.loop.effort import Effort, of_deliverables, of_phase, total
-from runner.loop.phases import Row, claimed_only
-from runner.loop.run_lock import Holder
-from runner.loop.spending import Spend
-from runner.wording import format_cost, plural
+from runner.records.effort import Effort, of_deliverables, of_phase, total
+from runner.records.phases import Row, claimed_only
+from runner.records.run_lock import Holder
+from runner.records.spending import Spend
+from runner.report.phase_lines import effort_text, standing
+from runner.text.columns import columns, fit, labelled
+from runner.text.messages import format_cost, plural
 
 WIDTH = 80
 

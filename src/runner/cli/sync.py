@@ -26,9 +26,9 @@ def sync(chosen: Chosen) -> None:
     project = chosen.project_dir
     require_spec(project)
     warn_of_unknown_variables()
-    from runner.agent.containment.probe import switched_off  # noqa: PLC0415
+    from runner.app.replaying import answering  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
-    from runner.cli.replaying import answering  # noqa: PLC0415
+    from runner.sandbox.probe import switched_off  # noqa: PLC0415
 
     options = RunOptions.of(chosen, sandbox=not switched_off(os.environ))
     answers = answering(
@@ -42,7 +42,7 @@ def sync(chosen: Chosen) -> None:
     with answers as job:
         result = present(job, chosen)
     if chosen[COMMIT]:
-        from runner.cli.sync_commit import commit_results  # noqa: PLC0415
+        from runner.app.sync_commit import commit_results  # noqa: PLC0415
 
         commit_results(project)
     finish(job, result)

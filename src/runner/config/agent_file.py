@@ -21,13 +21,13 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from runner import wording
 from runner.config.agent_rules import Rule, added_tools, parse_rule, tool_problem
 from runner.config.mcp_servers import check_server, check_server_name
 from runner.config.names import looks_secret, suggestion
 from runner.config.reading import read_text
 from runner.errors import ConfigError
-from runner.security.settings import PolicySettings
+from runner.shell_policy.settings import PolicySettings
+from runner.text import messages as wording
 
 AGENT_FILE = "agent.json"
 

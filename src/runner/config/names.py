@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from runner.wording import nearest
+from runner.text.messages import nearest
 
 _SECRET = re.compile(
     r"(?:^|[_.-])(?:api[_-]?key|apikey|key|token|secret|password|passwd|credentials?|auth"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from runner.errors import PrerequisiteError
-from runner.wording import reason
+from runner.text.messages import reason
 
 SPEC_NAME = "SPEC.md"
 

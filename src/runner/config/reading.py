@@ -4,7 +4,7 @@ from pathlib import Path
 
 from runner.errors import ConfigError
 from runner.files import read_regular
-from runner.wording import reason
+from runner.text.messages import reason
 
 MAX_BYTES = 1024 * 1024
 

@@ -11,7 +11,7 @@ from runner.config.option import Option
 from runner.config.project import resolve_project
 from runner.config.runner_file import RUNNER_FILE, RunnerFile, load_runner_file
 from runner.errors import ConfigError
-from runner.wording import nearest
+from runner.text.messages import nearest
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from runner.deliverables.review_arguments import ReviewReader
 from runner.deliverables.revision import revise
 from runner.deliverables.verification import VerificationTracker
 from runner.errors import DeliverableError
-from runner.wording import plural
+from runner.text.messages import plural
 
 if TYPE_CHECKING:
     from runner.deliverables.phasing import PhaseDraft

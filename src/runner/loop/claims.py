@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.repository import StatusRepository
-from runner.loop.words import StepWord
+from runner.records.claimed import StepWord
 
 _WORD_FILE = "word.json"
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import anyio
 
-from runner.loop.events import SessionActivity, SessionOutcome, SessionResult
-from runner.loop.ports import AgentSession, RunSink
+from runner.events import SessionActivity, SessionOutcome, SessionResult
+from runner.ports import AgentSession, RunSink
 
 ANSWER_SECONDS = 0.7
 """How long an agent that was asked to stop may take to answer before its process is ended."""

@@ -7,8 +7,7 @@ from typing import Any
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
-from runner.loop.events import ExitReason
-from runner.loop.phases import claimed_only, phase_rows
+from runner.events import ExitReason
 from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import (
     PLAN_RULES,
@@ -18,7 +17,8 @@ from runner.loop.termination import (
     evaluate,
     passed_ending,
 )
-from runner.wording import plural
+from runner.records.phases import claimed_only, phase_rows
+from runner.text.messages import plural
 
 CHANGED_SPEC = Ending(
     ExitReason.BLOCKED_RUNTIME,

@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 
 from runner.errors import RunnerError
-from runner.loop.events import Notice
-from runner.loop.ports import ControlPlane, RunSink
+from runner.events import Notice
+from runner.ports import ControlPlane, RunSink
 
 
 class PlaneRefusedError(RunnerError):

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from runner.deliverables.model import StatusFile
-from runner.loop.events import SessionOutcome, SessionResult
-from runner.security.vacuous import vacuous
+from runner.events import SessionOutcome, SessionResult
+from runner.shell_policy.vacuous import vacuous
 
 _HAD_ITS_TURN = frozenset(
     {

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from runner.checkpoints.fingerprint import NOTE_NAME
 from runner.deliverables.model import Deliverable, StatusFile
-from runner.loop.conventions import as_data, as_instructions
-from runner.loop.worktree import NOTE_NAME
+from runner.loop.reviewing.conventions import as_data, as_instructions
 from runner.marker import Instruction, PromptMarker
 from runner.text.safe import fenced, inline
 

@@ -1,6 +1,6 @@
 """Keep an agent session over a step boundary, while its context has room (`--reuse-session`)."""
 
-from runner.loop.ports import AgentSession, SessionPlan
+from runner.ports import AgentSession, SessionPlan
 
 
 class KeptSession:

@@ -11,15 +11,15 @@ import anyio
 
 from runner.deliverables.model import Counts, StatusFile
 from runner.errors import RunnerError
-from runner.loop.ahead import ConnectAhead
+from runner.events import ExitReason, RunEnded, RunResult
 from runner.loop.drive import Drive
 from runner.loop.endings import with_proof
-from runner.loop.events import ExitReason, RunEnded, RunResult
 from runner.loop.flow import Flow
+from runner.loop.prefetch import ConnectAhead
 from runner.loop.sessions import Sessions
 from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.termination import Ending, RunEndedError, Situation, broken_off, interrupted
-from runner.loop.waiting import QuotaWait
+from runner.quota.waiting import QuotaWait
 
 
 class Run:

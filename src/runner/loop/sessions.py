@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 
 import anyio
 
+from runner.checkpoints.fingerprint import WorkTree
 from runner.deliverables.model import StatusFile
 from runner.errors import AgentStartError, RunnerError
-from runner.loop.ahead import ConnectAhead
+from runner.events import SessionEnded, SessionOutcome, SessionResult, SessionStarted, Waiting
 from runner.loop.assignment import Assignment
-from runner.loop.backoff import retry_delay
-from runner.loop.budget import session_budget
 from runner.loop.drive import Drive
-from runner.loop.events import SessionEnded, SessionOutcome, SessionResult, SessionStarted, Waiting
-from runner.loop.ports import RunSink, SessionPlan
+from runner.loop.prefetch import ConnectAhead
 from runner.loop.prompts import build_prompt
 from runner.loop.reuse import KeptSession
 from runner.loop.settings import RunSettings, Surroundings
 from runner.loop.termination import Rule, RunEndedError, Situation, evaluate
-from runner.loop.waiting import QuotaWait, did_work
-from runner.loop.worktree import WorkTree
 from runner.marker import Instruction, PromptMarker
+from runner.ports import RunSink, SessionPlan
+from runner.quota.backoff import retry_delay
+from runner.quota.waiting import QuotaWait, did_work
+from runner.records.budget import session_budget
 
 FAILED = frozenset({SessionOutcome.EXECUTION_ERROR, SessionOutcome.CRASHED})
 """Ends of a session that say nothing about the work: it is tried again."""

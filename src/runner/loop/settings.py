@@ -6,10 +6,10 @@ from pathlib import Path
 
 import anyio
 
-from runner.loop.ports import AgentFactory, Deliverables, RunSink, SessionGuard
 from runner.loop.termination import Limits
-from runner.loop.waiting import WaitPolicy
 from runner.marker import Instruction
+from runner.ports import AgentFactory, Deliverables, RunSink, SessionGuard
+from runner.quota.waiting import WaitPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ import anyio
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import LoopSignal, PauseReason, SessionStatus, StepType
 from runner.deliverables.model import Status
+from runner.deliverables.spec_text import SpecText
+from runner.events import ExitReason, Notice, SessionOutcome
+from runner.loop.already_passed import CHANGED, still_holds, was_judged
 from runner.loop.assignment import Assignment
 from runner.loop.claims import ClaimedDeliverables
-from runner.loop.drift import SpecText
-from runner.loop.edits import Edits, PlanEditedError, other_phases
+from runner.loop.edited_inputs import Edits, PlanEditedError, other_phases
 from runner.loop.endings import (
     CHANGED_SPEC,
     SYNC,
@@ -25,8 +27,8 @@ from runner.loop.endings import (
     signal_of,
     told,
 )
-from runner.loop.events import ExitReason, Notice, SessionOutcome
 from runner.loop.heartbeat import INTERVAL_SECONDS, Heartbeats
+from runner.loop.ignored_options import unheeded
 from runner.loop.opening import (
     Opened,
     find_session,
@@ -36,19 +38,17 @@ from runner.loop.opening import (
     require_startable,
     resume,
 )
-from runner.loop.plan_review import PlanReview
 from runner.loop.plane import Plane, PlaneRefusedError
 from runner.loop.planning import planned
-from runner.loop.ports import Checkpoints, RunSink
+from runner.loop.reviewing.plan_review import PlanReview
 from runner.loop.sessions import Sessions
 from runner.loop.steps import EXECUTORS
 from runner.loop.steps.context import MOST_SESSIONS, Judges, StepContext
 from runner.loop.steps.implement import announce
 from runner.loop.steps.step import Outcome, Step
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError, interrupted
-from runner.loop.unheeded import unheeded
-from runner.loop.unjudged import CHANGED, still_holds, was_judged
 from runner.marker import Instruction
+from runner.ports import Checkpoints, RunSink
 
 _OWN_RESTS = frozenset(
     {PauseReason.HEARTBEAT_STALE, PauseReason.STEP_STALE, PauseReason.CONTEXT_LIMIT}

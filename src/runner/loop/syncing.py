@@ -11,9 +11,9 @@ import anyio
 
 from runner.deliverables.model import StatusFile
 from runner.deliverables.verification import VerificationTracker
+from runner.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop import termination
 from runner.loop.assignment import Assignment
-from runner.loop.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.planning import planned
 from runner.loop.sessions import Sessions
 from runner.loop.termination import Ending, Rule, RunEndedError, Situation

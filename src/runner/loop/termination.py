@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.errors import IntegrityError, RunnerError
-from runner.loop.budget import SpecBudget
-from runner.loop.events import ExitReason, SessionOutcome, SessionResult
-from runner.loop.waiting import QuotaStand
-from runner.wording import format_cost, plural
+from runner.events import ExitReason, SessionOutcome, SessionResult
+from runner.quota.waiting import QuotaStand
+from runner.records.budget import SpecBudget
+from runner.text.messages import format_cost, plural
 
 _NAMED = 5
 _REASON_CHARACTERS = 200

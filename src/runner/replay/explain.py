@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from runner import wording
 from runner.errors import ScriptError
+from runner.text import messages as wording
 
 _NAMES = {"session": "session", "turn": "turn", "tools": "tool"}
 _MISSING = "missing"

@@ -22,7 +22,7 @@ from runner.errors import ScriptError
 from runner.marker import PLAN_SCOPE, Instruction, PromptMarker
 from runner.replay.explain import explain
 from runner.replay.places import FORMS, PLACES
-from runner.wording import reason
+from runner.text.messages import reason
 
 _PLACEHOLDER = re.compile(
     rf"\{{\{{((?:{'|'.join(PLACES)})(?::(?:{FORMS}))?|task|phase|iteration|user|host|braces)\}}\}}"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from runner.autonomy.commands.session_config import REMOVAL_TARGET
 from runner.autonomy.envelope import Envelope
 from runner.autonomy.service import ControlPlane
-from runner.autonomy.session_config import REMOVAL_TARGET
 from runner.server.routes import LEGACY, Route
 
 TARGET = ("server", "capabilities")

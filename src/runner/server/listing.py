@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from mcp_types import Tool, ToolAnnotations
 
-from runner.autonomy.session_config import REMOVAL_TARGET
+from runner.autonomy.commands.session_config import REMOVAL_TARGET
 from runner.server.routes import LEGACY, TOOLS, Effect, Route
 from runner.server.schemas import ENVELOPE_SCHEMA, Schema, signature, tool_schema
 

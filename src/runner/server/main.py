@@ -13,8 +13,8 @@ import anyio
 from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.observability.export import exporting
 from runner.autonomy.service import ControlPlane
+from runner.checkpoints.tree_identity import tree_identity
 from runner.errors import PrerequisiteError
-from runner.loop.tree_identity import tree_identity
 from runner.server.app import serve
 from runner.server.reviewing import AgentReviewer
 from runner.server.surface import Surface

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
+from runner.autonomy.commands.review_request import due_review
 from runner.autonomy.envelope import Envelope, failure
-from runner.autonomy.review_request import due_review
 from runner.autonomy.service import ControlPlane, new_ulid
 from runner.programs import own_command
 from runner.reach import reach_of

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.envelope import Envelope, failure
-from runner.autonomy.inputs import Input
-from runner.autonomy.placing import place_of, placed
-from runner.autonomy.service import ControlPlane, new_ulid
-from runner.autonomy.session_config import (
+from runner.autonomy.commands.session_config import (
     REMOVAL_TARGET,
     SessionConfig,
     SessionConfigParams,
     replacement,
 )
+from runner.autonomy.envelope import Envelope, failure
+from runner.autonomy.inputs import Input
+from runner.autonomy.placing import place_of, placed
+from runner.autonomy.service import ControlPlane, new_ulid
 from runner.server.capabilities import TARGET as CAPABILITIES
 from runner.server.capabilities import capabilities
 from runner.server.routes import LEGACY, ROUTES, SHORTEST, Local, Route

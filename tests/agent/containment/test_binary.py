@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment.binary import Bubblewrap, candidates, parse_version
+from runner.sandbox.binary import Bubblewrap, candidates, parse_version
 
 
 @pytest.mark.parametrize(

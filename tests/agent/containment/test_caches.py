@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.agent.containment.caches import cache_variables
+from runner.sandbox.caches import cache_variables
 
 CACHE = Path("/cache")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment import channel
-from runner.agent.containment.environment import EnvironmentRules
 from runner.errors import PrerequisiteError
+from runner.sandbox import channel
+from runner.sandbox.environment import EnvironmentRules
 
 linux = pytest.mark.skipif(
     platform.system() != "Linux" or platform.machine() not in channel.MACHINES,

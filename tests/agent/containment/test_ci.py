@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.agent.containment.test_probe import AGENT, contains, run
 
-from runner.agent.containment.ci import ci_secrets, is_ci_variable, job_folder
-from runner.agent.containment.environment import ALLOWLIST
-from runner.agent.containment.probe import Request, contained
-from runner.agent.containment.sdk import sdk_sandbox
-from runner.agent.containment.status import Containment
-from runner.agent.containment.tokens import configuration_with_token
-from runner.agent.options import AgentSettings
-from runner.agent.process import AgentProcess
+from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction
+from runner.sandbox.ci import ci_secrets, is_ci_variable, job_folder
+from runner.sandbox.environment import ALLOWLIST
+from runner.sandbox.probe import Request, contained
+from runner.sandbox.process import AgentProcess
+from runner.sandbox.sdk import sdk_sandbox
+from runner.sandbox.status import Containment
+from runner.sandbox.tokens import configuration_with_token
 
 ROOT = Path(__file__).parents[3]
 HEADER = '[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic eDp5\n'

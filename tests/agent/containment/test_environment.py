@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
-from runner.agent.options import AgentSettings
-from runner.agent.process import AgentProcess
+from runner.agent.claude.options import AgentSettings
+from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
+from runner.sandbox.process import AgentProcess
 
 SECRET = "correct-horse-0123456789"
 CREDENTIALS = (

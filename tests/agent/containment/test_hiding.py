@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from tests.agent.containment.test_probe import AGENT, contains
 
-from runner.agent.containment.environment import ALLOWLIST, EnvironmentRules
-from runner.agent.containment.hiding import hiding_mounts, hiding_mounts_in_project
-from runner.agent.containment.probe import Request, contained
-from runner.agent.containment.scratch import Scratch
-from runner.agent.containment.status import Containment
-from runner.agent.options import AgentSettings
-from runner.agent.process import AgentProcess
+from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction
+from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
+from runner.sandbox.hiding import hiding_mounts, hiding_mounts_in_project
+from runner.sandbox.probe import Request, contained
+from runner.sandbox.process import AgentProcess
+from runner.sandbox.scratch import Scratch
+from runner.sandbox.status import Containment
 
 CANARY = "c4n4ry"
 VARIABLES = (

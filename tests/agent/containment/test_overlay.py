@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment.overlay import MAX_NOTE_BYTES, Overlay, collect_note
+from runner.sandbox.overlay import MAX_NOTE_BYTES, Overlay, collect_note
 
 
 @pytest.fixture

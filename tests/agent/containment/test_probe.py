@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment import channel
-from runner.agent.containment.binary import Bubblewrap, candidates
-from runner.agent.containment.environment import ALLOWLIST
-from runner.agent.containment.probe import Request, contained, switched_off
-from runner.agent.containment.status import Caution, Containment
 from runner.errors import PrerequisiteError
 from runner.marker import Instruction
+from runner.sandbox import channel
+from runner.sandbox.binary import Bubblewrap, candidates
+from runner.sandbox.environment import ALLOWLIST
+from runner.sandbox.probe import Request, contained, switched_off
+from runner.sandbox.status import Caution, Containment
 
 AGENT = Path("/bin/sh")
 

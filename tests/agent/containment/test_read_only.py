@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.agent.containment.test_probe import AGENT, contains, run
 
-from runner.agent.containment.probe import Request, contained, is_boxed
-from runner.agent.containment.status import Containment
 from runner.marker import Instruction
+from runner.sandbox.probe import Request, contained, is_boxed
+from runner.sandbox.status import Containment
 
 SESSIONS = (Instruction.INITIALIZER, Instruction.CODING, Instruction.REMEDIATE)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment.repository import (
+from runner.sandbox.repository import (
     Mount,
     repository_mounts,
     undo_redirection,

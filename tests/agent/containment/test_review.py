@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.agent.containment.test_probe import AGENT, contains, run
 
-from runner.agent.containment.probe import Request, contained
-from runner.agent.containment.status import Containment
-from runner.agent.containment.watch import ReviewWatch
 from runner.errors import IntegrityError
 from runner.marker import Instruction
+from runner.sandbox.probe import Request, contained
+from runner.sandbox.status import Containment
+from runner.sandbox.watch import ReviewWatch
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment.scratch import (
+from runner.sandbox.scratch import (
     claude_config,
     prepare_claude,
     project_state,

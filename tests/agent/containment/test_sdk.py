@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment.probe import Request, contained
-from runner.agent.containment.sdk import nested_sandbox, sdk_sandbox
 from runner.marker import Instruction
+from runner.sandbox.probe import Request, contained
+from runner.sandbox.sdk import nested_sandbox, sdk_sandbox
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.agent.containment import secrets
-from runner.agent.containment.secrets import NAMING_FILES, secret_paths
+from runner.sandbox import secrets
+from runner.sandbox.secrets import NAMING_FILES, secret_paths
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from typing import Any
 from tests.autonomy.plane import write_status
 from tests.cli.control.kit import Cli, Done
 
-from runner.loop.drift import SpecText
-from runner.loop.run_lock import run_lock
+from runner.deliverables.spec_text import SpecText
+from runner.records.run_lock import run_lock
 
 
 def _status(cli: Cli, *arguments: str) -> Done:

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from tests.security.memory_facts import MemoryFacts
 
-import runner.security
-from runner.security.paths import PathPolicy
-from runner.security.policy import judge_command
-from runner.security.profiles import load_rules
-from runner.security.project_facts import DiskFacts, Entry
-from runner.security.settings import PolicySettings
+import runner.shell_policy
+from runner.shell_policy.paths import PathPolicy
+from runner.shell_policy.policy import judge_command
+from runner.shell_policy.profiles import load_rules
+from runner.shell_policy.project_facts import DiskFacts, Entry
+from runner.shell_policy.settings import PolicySettings
 
 DATA = Path(__file__).parent.parent / "data"
-SECURITY = Path(runner.security.__file__).parent
+SECURITY = Path(runner.shell_policy.__file__).parent
 # What looks at the disk: the facts, the rules' own data, and what is no part of a decision.
 MAY_LOOK = {
     "project_facts.py", "git_facts.py", "git_objects.py", "profiles.py",

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.security.paths import PathPolicy
-from runner.security.policy import judge_command
-from runner.security.project_facts import DiskFacts
-from runner.security.refusal import RefusedError
-from runner.security.settings import Mode, PolicySettings
+from runner.shell_policy.paths import PathPolicy
+from runner.shell_policy.policy import judge_command
+from runner.shell_policy.project_facts import DiskFacts
+from runner.shell_policy.refusal import RefusedError
+from runner.shell_policy.settings import Mode, PolicySettings
 
 DESTRUCTIVE = PolicySettings(allow_destructive=True)
 

@@ -3,11 +3,11 @@
 import pytest
 from tests.security.memory_facts import MemoryFacts
 
-from runner.security.paths import PathPolicy
-from runner.security.policy import judge_command
-from runner.security.private_files import ALSO_IN_PROJECTS, IN_HOME
-from runner.security.refusal import RefusedError
-from runner.security.settings import Mode
+from runner.shell_policy.paths import PathPolicy
+from runner.shell_policy.policy import judge_command
+from runner.shell_policy.private_files import ALSO_IN_PROJECTS, IN_HOME
+from runner.shell_policy.refusal import RefusedError
+from runner.shell_policy.settings import Mode
 
 SEEN_TO_BE_READ = (
     "~/.gemini/oauth_creds.json", "~/.local/share/opencode/auth.json", "~/.pi/agent/auth.json",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.security.policy import judge_command
+from runner.shell_policy.policy import judge_command
 
 
 @pytest.mark.parametrize(

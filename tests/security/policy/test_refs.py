@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.security.policy import judge_command
+from runner.shell_policy.policy import judge_command
 
 SCRIPT = 'tag=$(git describe --tags --abbrev=0); git diff "$tag"'
 

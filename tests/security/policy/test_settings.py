@@ -7,10 +7,10 @@ import pytest
 
 from runner.errors import ConfigError
 from runner.resources import data_path
-from runner.security.policy import explain, judge_command
-from runner.security.profiles import BASE, load_rules, parse_profile
-from runner.security.settings import ALL_PROFILES, Mode, PolicySettings
-from runner.security.validators import VALIDATORS
+from runner.shell_policy.policy import explain, judge_command
+from runner.shell_policy.profiles import BASE, load_rules, parse_profile
+from runner.shell_policy.settings import ALL_PROFILES, Mode, PolicySettings
+from runner.shell_policy.validators import VALIDATORS
 
 MODES: tuple[Mode, ...] = ("run", "sync")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from runner.agent.claude.tool_policy import judge_tool
 from runner.marker import Instruction
-from runner.security.decision import Decision
-from runner.security.tools import judge_tool
+from runner.shell_policy.decision import Decision
 
 ALL = frozenset({"Bash", "Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "mcp__runner__list",
                  "Monitor"})  # fmt: skip
@@ -101,7 +101,7 @@ def test_leaving_the_sandbox_is_denied(project: Path) -> None:
 
 
 def test_importing_the_package_is_cheap() -> None:
-    code = "import sys, runner.security; sys.exit('pydantic' in sys.modules)"
+    code = "import sys, runner.shell_policy; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

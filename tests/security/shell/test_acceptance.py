@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.security.shell import ShellParseError, analyse
-from runner.security.shell.compound import parse
-from runner.security.shell.limits import Budget
+from runner.shell_policy.shell import ShellParseError, analyse
+from runner.shell_policy.shell.compound import parse
+from runner.shell_policy.shell.limits import Budget
 
 STORM = os.environ.get("RUNNER_STORM") == "1"
 COMMANDS: dict[str, list[str]] = json.loads(

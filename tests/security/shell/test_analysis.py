@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.security.shell import ShellParseError, analyse, tainted
-from runner.security.shell.facts import SimpleCommand, Word
-from runner.security.shell.values import FRESH
+from runner.shell_policy.shell import ShellParseError, analyse, tainted
+from runner.shell_policy.shell.facts import SimpleCommand, Word
+from runner.shell_policy.shell.values import FRESH
 
 
 def commands(text: str) -> list[SimpleCommand]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from runner.security.shell import ShellParseError, analyse
-from runner.security.shell.limits import MAX_BYTES
+from runner.shell_policy.shell import ShellParseError, analyse
+from runner.shell_policy.shell.limits import MAX_BYTES
 
 SIZE = MAX_BYTES - 1
 

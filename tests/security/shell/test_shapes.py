@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.security.shell import analyse, shapes
-from runner.security.shell.errors import ShellParseError
-from runner.security.shell.facts import Word
-from runner.security.shell.shapes import COMMIT, DIGITS, LISTED, NAME, PLACE, SIGNED
+from runner.shell_policy.shell import analyse, shapes
+from runner.shell_policy.shell.errors import ShellParseError
+from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.shapes import COMMIT, DIGITS, LISTED, NAME, PLACE, SIGNED
 
 NAMES = st.text(alphabet="ab.x_-", min_size=1, max_size=6).filter(lambda name: name[0] not in ".-")
 ENDINGS = st.sampled_from([".py", ".test.ts", ".", ".x", "b"])

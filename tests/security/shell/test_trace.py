@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.security.shell import ShellParseError, analyse, shapes
-from runner.security.shell.facts import Script, SimpleCommand, Word
+from runner.shell_policy.shell import ShellParseError, analyse, shapes
+from runner.shell_policy.shell.facts import Script, SimpleCommand, Word
 
 STORM = os.environ.get("RUNNER_STORM") == "1"
 TOOLS = (

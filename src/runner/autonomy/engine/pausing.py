@@ -8,7 +8,7 @@ from runner.autonomy.engine.turn import Fail, Pause, Rest, Stop, Turn
 from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
 from runner.autonomy.models import SessionState
 from runner.autonomy.spec.structure import diff_structures
-from runner.wording import plural
+from runner.text.messages import plural
 
 Deadline = tuple[PauseReason, datetime]
 """Why a session counts as paused after that moment."""

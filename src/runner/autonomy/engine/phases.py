@@ -5,7 +5,7 @@ from runner.autonomy.engine.turn import Complete, Issue, Pause, Stop, Turn
 from runner.autonomy.enums import GatePolicy, GateStatus, PauseReason, StepType
 from runner.autonomy.models import PhaseGate, PhaseTiming, SessionState
 from runner.autonomy.spec.structure import SpecPhase
-from runner.wording import plural
+from runner.text.messages import plural
 
 _SHOWN = 50  # an answer is read by a model, and a spec may have ten thousand deliverables
 

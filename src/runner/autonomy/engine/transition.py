@@ -28,7 +28,7 @@ from runner.autonomy.enums import (
 )
 from runner.autonomy.models import JournalEntry, Outbox, SessionState, StoredResponse, TaskChange
 from runner.autonomy.signals import loop_signal, recommended_actions
-from runner.wording import plural
+from runner.text.messages import plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from runner.autonomy.enums import TaskStatus
 from runner.autonomy.models import PhaseShape, WorkflowStructure
-from runner.wording import plural
+from runner.text.messages import plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.cli.columns import labelled, table
 from runner.cli.control.commands import ControlCommand, control_command
 from runner.cli.control.scene import Scene
 from runner.cli.help_text import help_text
+from runner.text.columns import labelled, table
 
 
 def capability_lines(scene: Scene) -> Iterator[str]:

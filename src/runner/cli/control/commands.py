@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from runner.app.exit_codes import FAILURE, USAGE
 from runner.autonomy.placing import place_of, placed
 from runner.cli.control.parameters import DocumentError, Parameter, read_values
 from runner.cli.control.scene import Lines, Scene, screen_width, utc_now
 from runner.cli.control.trouble import refusal_lines, warning_lines
 from runner.cli.control.usage import ControlTyperCommand, ControlTyperGroup, refused
-from runner.cli.exit_codes import FAILURE, USAGE
 from runner.cli.options import AsJson
-from runner.cli.presenter.output import Output
+from runner.deliverables.spec_text import SpecText
 from runner.errors import RunnerError, UsageError
-from runner.loop.drift import SpecText
+from runner.text.output import Output
 from runner.text.safe import inert, json_text
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def call(
     Raises:
         RunnerError: it did not come to a call; nothing was changed.
     """
-    from runner.cli.control.plane import control_plane  # noqa: PLC0415 - pydantic is slow
+    from runner.app.control_plane import control_plane  # noqa: PLC0415 - pydantic is slow
 
     if given.get(WORKSPACE.key) == "":
         return refused("The workspace is empty; name the project's folder: --workspace PATH.")

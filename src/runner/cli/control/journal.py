@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.cli.columns import wrap
 from runner.cli.control.commands import ControlCommand, control_group
 from runner.cli.control.parameters import PAGE, SESSION, Parameter
 from runner.cli.control.scene import Lines, Scene, clock
 from runner.cli.help_text import help_text
+from runner.text.columns import wrap
 
 
 def event_lines(*words: str) -> Lines:

@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.autonomy.enums import TERMINAL_STATUSES
 from runner.cli.control.scene import Scene, span
-from runner.wording import plural
+from runner.text.messages import plural
 
 _GATES = {
     "passed": "gate passed",

@@ -1,31 +1,48 @@
 """`runner review gate`: a phase's review becomes evidence for the report of its gate step."""
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from runner.cli.columns import wrap
 from runner.cli.control.commands import ControlCommand, control_group
 from runner.cli.control.parameters import SESSION, Parameter, document
 from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import report_command
 from runner.cli.help_text import help_text
 from runner.errors import AgentStartError, PrerequisiteError, RunnerError
+from runner.text.columns import wrap
 
 if TYPE_CHECKING:
     from runner.autonomy.envelope import Envelope
     from runner.autonomy.service import ControlPlane
+    from runner.cli.presenter.base import Presenter
 
 
 def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope":
     """Answer `review gate`: record the review that somebody else made, or have an agent make it."""
     if values.get("verdict") is not None:
         return plane.call("review", "gate", **values)
-    from runner.cli.reviewing import review_with_agent  # noqa: PLC0415 - brings in the loop
+    from runner.app.review import review_with_agent  # noqa: PLC0415 - brings in the loop
 
     try:
-        return review_with_agent(plane, plane.workspace, values)
+        return review_with_agent(plane, plane.workspace, values, _progress)
     except (AgentStartError, PrerequisiteError) as error:
         return _unavailable(error)
+
+
+def _progress() -> "Presenter":
+    """Show the review on standard error: standard output is for the answer."""
+    from runner.cli.presenter.factory import make_presenter  # noqa: PLC0415 - brings in Rich
+
+    return make_presenter(
+        output_format="text",
+        quiet=False,
+        debug=False,
+        stdout=sys.stderr,
+        stderr=sys.stderr,
+        environ=os.environ,
+    )
 
 
 def _unavailable(error: RunnerError) -> "Envelope":

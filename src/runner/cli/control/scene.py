@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runner.autonomy.placing import placed_command
-from runner.cli.columns import columns, labelled, wrap
-from runner.cli.durations import format_duration
-from runner.cli.presenter.output import Output
+from runner.text.columns import columns, labelled, wrap
+from runner.text.durations import format_duration
+from runner.text.output import Output
 
 _NARROWEST, _NORMAL, _WIDEST = 40, 80, 120
 _MINUTE = 60

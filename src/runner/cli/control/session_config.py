@@ -17,7 +17,7 @@ _COMMAND = Parameter("command", "What to do.", metavar="get|set", positional=Tru
 
 def configured(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope":
     """Answer `session config` as the MCP server answers `session-config`."""
-    from runner.autonomy.session_config import (  # noqa: PLC0415 - pydantic is slow
+    from runner.autonomy.commands.session_config import (  # noqa: PLC0415 - pydantic is slow
         REMOVAL_TARGET,
         SessionConfig,
         replacement,

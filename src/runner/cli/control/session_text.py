@@ -6,11 +6,11 @@ from typing import Any
 
 from runner.autonomy.enums import TERMINAL_STATUSES
 from runner.autonomy.placing import placed
-from runner.cli.columns import labelled, table, wrap
 from runner.cli.control.progress_text import progress_pairs
 from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import advice, standing
-from runner.wording import plural
+from runner.text.columns import labelled, table, wrap
+from runner.text.messages import plural
 
 
 def session_lines(scene: Scene) -> Iterator[str]:

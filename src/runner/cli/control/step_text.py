@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.cli.columns import wrap
 from runner.cli.control.scene import Scene
+from runner.text.columns import wrap
 from runner.text.safe import inert
 
 _INDENT = "  "

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from runner.cli.columns import table, wrap
 from runner.cli.control.commands import ControlCommand, control_group
 from runner.cli.control.parameters import LIMIT, SESSION, SPEC_ID, Parameter
 from runner.cli.control.scene import Scene
 from runner.cli.help_text import help_text
+from runner.text.columns import table, wrap
 
 _MARKS = {"passed": "[PASS]", "blocked": "[BLOCKED]", "pending": "[PENDING]"}
 _PROOF_HELP = (

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.cli.columns import wrap
 from runner.cli.control.parameters import Parameter
 from runner.cli.control.scene import Scene
+from runner.text.columns import wrap
 from runner.text.safe import inert
 
 _MARGIN = " " * 7

@@ -3,8 +3,7 @@
 import time
 from collections.abc import Callable
 
-from runner.cli.durations import format_duration, format_remaining, format_reset_time
-from runner.loop.events import (
+from runner.events import (
     RunEnded,
     RunEvent,
     SessionActivity,
@@ -19,8 +18,9 @@ from runner.loop.events import (
     StreamToolResponse,
     Waiting,
 )
+from runner.text.durations import format_duration, format_remaining, format_reset_time
+from runner.text.messages import plural
 from runner.text.safe import inert
-from runner.wording import plural
 
 _NAME_LIMIT = 60
 _REASON_LIMIT = 80

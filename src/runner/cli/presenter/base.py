@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Protocol, Self
 
-from runner.loop.events import RunEvent
+from runner.events import RunEvent
 
 
 class Presenter(Protocol):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from runner.cli.presenter.activity import retry_label, tool_label
 from runner.cli.presenter.lines import Line, Tone, line
-from runner.loop.events import (
+from runner.events import (
     RunEvent,
     SessionActivity,
     StreamApiRetry,

@@ -11,9 +11,9 @@ from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from runner.cli.presenter.event_json import EVENT_TYPES, VERSION, field_name
-from runner.cli.result import ResultObject
-from runner.loop.events import RunEnded
+from runner.app.event_json import EVENT_TYPES, VERSION, field_name
+from runner.app.result import ResultObject
+from runner.events import RunEnded
 
 _PRIMITIVES: Mapping[Any, dict[str, Any]] = {
     str: {"type": "string"},

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Literal, Self, TextIO
 
-from runner.cli.github import GithubReporter
+from runner.app.notify.github import GithubReporter
 from runner.cli.presenter.base import Presenter
 from runner.cli.presenter.json_output import JsonPresenter
-from runner.cli.presenter.output import Output
 from runner.cli.presenter.plain import Paint, PlainPresenter
 from runner.cli.presenter.wrapping import rows
-from runner.loop.events import Notice, RunEvent
-from runner.wording import reason
+from runner.events import Notice, RunEvent
+from runner.text.messages import reason
+from runner.text.output import Output
 
 OutputFormat = Literal["text", "json", "stream-json"]
 

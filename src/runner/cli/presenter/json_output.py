@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
+from runner.app.event_json import event_object
 from runner.cli.presenter.base import Presenter
-from runner.cli.presenter.event_json import event_object
-from runner.cli.presenter.output import Output
-from runner.loop.events import RunEnded, RunEvent
+from runner.events import RunEnded, RunEvent
+from runner.text.output import Output
 from runner.text.safe import json_text
 
 

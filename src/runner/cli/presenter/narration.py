@@ -5,17 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from runner.cli.durations import (
-    format_duration,
-    format_remaining,
-    format_reset_time,
-)
-from runner.cli.exit_codes import EXIT_CODES, FAILURE, SUCCESS
-from runner.cli.phase_text import effort_text, standing
+from runner.app.exit_codes import EXIT_CODES, FAILURE, SUCCESS
+from runner.app.result import verified_count
 from runner.cli.presenter.activity import retry_label, tool_label
 from runner.cli.presenter.lines import BLANK, Level, Line, Tone, line
-from runner.cli.result import verified_count
-from runner.loop.events import (
+from runner.events import (
     DeliverablesPlanned,
     ExitReason,
     Notice,
@@ -34,9 +28,15 @@ from runner.loop.events import (
     StreamToolResponse,
     Waiting,
 )
-from runner.loop.phases import claimed_only
+from runner.records.phases import claimed_only
+from runner.report.phase_lines import effort_text, standing
+from runner.text.durations import (
+    format_duration,
+    format_remaining,
+    format_reset_time,
+)
+from runner.text.messages import format_cost, plural
 from runner.text.safe import cut, inert, inert_lines
-from runner.wording import format_cost, plural
 
 _ID_LIMIT = 80
 _TITLE_LIMIT = 200

@@ -10,8 +10,8 @@ from runner.cli.presenter.activity import Activity, Clock
 from runner.cli.presenter.debug import debug_lines
 from runner.cli.presenter.lines import Level, Line
 from runner.cli.presenter.narration import Narrator
-from runner.cli.presenter.output import Output, Ticker
-from runner.loop.events import RunEvent
+from runner.events import RunEvent
+from runner.text.output import Output, Ticker
 
 PROGRESS_SECONDS = 60.0
 _TICK_SECONDS = 1.0

@@ -18,10 +18,10 @@ from runner.cli.presenter.activity import Activity, Clock
 from runner.cli.presenter.job_control import JobControl
 from runner.cli.presenter.lines import Line, Tone
 from runner.cli.presenter.narration import Narrator
-from runner.cli.presenter.output import Output, Ticker
 from runner.cli.presenter.plain import Paint, unpainted
 from runner.cli.presenter.wrapping import rows
-from runner.loop.events import RunEvent
+from runner.events import RunEvent
+from runner.text.output import Output, Ticker
 
 _TICK_SECONDS = 0.25
 _ERASE_LINE = "\r\x1b[2K"

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runner.cli.columns import columns
 from runner.cli.presenter.lines import Line, Span
-from runner.cli.presenter.output import Output
+from runner.text.columns import columns
+from runner.text.output import Output
 
 _UNIT = re.compile(r"(?:`[^`]*`|\S)+")
 _COMMAND = re.compile(r"\s*(?:\$ |runner )")

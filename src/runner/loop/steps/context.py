@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from runner.deliverables.review import ReviewVerdict
 from runner.loop.assignment import Assignment
 from runner.loop.claims import ClaimedDeliverables
-from runner.loop.edits import Edits
+from runner.loop.edited_inputs import Edits
 from runner.loop.plane import Plane
-from runner.loop.ports import ReviewBriefing, RunSink, Verifier
 from runner.loop.sessions import Sessions, Turn
 from runner.loop.steps.step import Outcome, Step
 from runner.loop.termination import REVIEW_RULES, SESSION_RULES, RunEndedError
 from runner.marker import Instruction
+from runner.ports import ReviewBriefing, RunSink, Verifier
 
 
 @dataclass(frozen=True)

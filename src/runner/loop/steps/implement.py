@@ -1,13 +1,13 @@
 """`implement_task`: coding sessions, bound to one deliverable."""
 
 from runner.deliverables.model import Deliverable, Status, StatusFile
+from runner.events import Notice, StatusChanged
 from runner.loop.assignment import Assignment
-from runner.loop.events import Notice, StatusChanged
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.remediate import listed_findings
 from runner.loop.steps.step import Outcome, Step, failure, skipped, success
 from runner.marker import Instruction
-from runner.wording import plural
+from runner.text.messages import plural
 
 _KEPT = "Its agent had said so when an earlier run was cut off."
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.events import SessionOutcome
 from runner.loop.assignment import Assignment
-from runner.loop.events import SessionOutcome
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction

@@ -7,14 +7,14 @@ from typing import Any
 import anyio
 
 from runner.autonomy.enums import GatePolicy
+from runner.checkpoints.phase_diff import NoComparisonError
 from runner.deliverables.review import ReviewVerdict
+from runner.events import Notice
 from runner.loop.assignment import Assignment
-from runner.loop.events import Notice
-from runner.loop.phase_diff import NoComparisonError
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
-from runner.wording import plural
+from runner.text.messages import plural
 
 
 class NoVerdictError(Exception):

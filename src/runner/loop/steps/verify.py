@@ -1,14 +1,14 @@
 """`execute_verification`: the runner itself runs the phase's commands."""
 
+from runner.deliverables.verification_conditions import for_the_mending
+from runner.events import Notice
 from runner.loop.assignment import Assignment
-from runner.loop.conditions import for_the_mending
-from runner.loop.events import Notice
-from runner.loop.ports import VerificationRun
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import Outcome, Step, failure, success
 from runner.marker import Instruction
+from runner.ports import VerificationRun
+from runner.text.messages import plural
 from runner.text.safe import code, fenced, inert
-from runner.wording import plural
 
 _SHOWN_LINES = 5
 

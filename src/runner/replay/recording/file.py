@@ -13,7 +13,7 @@ from runner import __version__
 from runner.errors import UsageError
 from runner.files import write_atomic, write_error
 from runner.replay.wire import Json
-from runner.wording import reason
+from runner.text.messages import reason
 
 _TRIAL_BYTES = 64 * 1024
 

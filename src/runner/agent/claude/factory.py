@@ -1,0 +1,167 @@
+"""Make agent sessions: launcher, hooks, tools and client put together."""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from runner.agent.claude.hooks import deny_by_default
+from runner.agent.claude.options import AgentSettings, is_users_tool, session_options
+from runner.agent.claude.requested_calls import AskedCalls
+from runner.agent.claude.session import ClaudeSession, SinkSlot, StderrTail
+from runner.agent.claude.tools import make_server, offered_tools, qualified_name
+from runner.credentials import Redactor
+from runner.deliverables.tools import DeliverableTools
+from runner.errors import AgentStartError, DeliverableError, RunnerError
+from runner.events import StreamToolDenied
+from runner.marker import Instruction
+from runner.ports import SessionPlan
+from runner.sandbox.process import AgentProcess
+from runner.shell_policy.decision import Decision
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeSDKClient
+
+CONNECT_TIMEOUT_SECONDS = 60.0
+
+InstructionJudge = Callable[[Instruction, frozenset[str], str, dict[str, Any]], Decision]
+"""(instruction, offered tools, tool name, tool input) → decision."""
+
+
+class ClaudeAgentFactory:
+    """Makes agent sessions with the real SDK. Implements `AgentFactory`.
+
+    Args:
+        settings: what is the same for every session.
+        judge: decides on every tool call.
+        make_tools: returns a fresh tools; called once per session.
+        wrap: puts what contains the agent in front of its command line.
+        redactor: takes credentials out of all that an agent says, before anything is done with it.
+        start: the words before the agent's own command that close it to its commands; they take
+            its streams as descriptors 3 and 4.
+        on_failure: is told when an injected tool could not do its work, as on a full disk.
+    """
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        *,
+        judge: InstructionJudge,
+        make_tools: Callable[[Instruction], DeliverableTools],
+        wrap: Callable[[Instruction, Sequence[str]], Sequence[str]] = lambda _, command: command,
+        redactor: Redactor | None = None,
+        start: Sequence[str] = (),
+        on_failure: Callable[[RunnerError], None] = lambda _: None,
+    ) -> None:
+        self._settings = settings
+        self._judge = judge
+        self._make_tools = make_tools
+        self._wrap = wrap
+        self._redactor = Redactor(os.environ) if redactor is None else redactor
+        self._start = start
+        self._on_failure = on_failure
+
+    async def connect(self, plan: SessionPlan) -> ClaudeSession:
+        """See `AgentFactory.connect`."""
+        # The import costs a second of CPU; in a thread it overlaps with the process start.
+        await anyio.to_thread.run_sync(_import_sdk)
+        agent = [*self._start, str(self._settings.agent_binary)]
+        words = self._wrap(plan.instruction, agent)
+        entries = self._settings.environment_entries(os.environ)
+        sealed = self._settings.sealed(os.environ) if self._start else ()
+        process = AgentProcess(words, entries, passed_on=bool(self._start), sealed=sealed)
+        slot, stderr = SinkSlot(self._redactor), StderrTail(self._redactor)
+        asked = AskedCalls()
+        try:
+            tools = self._make_tools(plan.instruction)
+            client = self._client(plan, process, tools, asked=asked, slot=slot, stderr=stderr)
+            await _connect(client, process)
+        except BaseException as error:
+            await process.end(within_seconds=0)
+            if isinstance(error, Exception):
+                raise _start_error(error, stderr) from error
+            raise
+        return ClaudeSession(client, process, tools, asked=asked, slot=slot, stderr=stderr)
+
+    def _client(
+        self,
+        plan: SessionPlan,
+        process: AgentProcess,
+        tools: DeliverableTools,
+        *,
+        asked: AskedCalls,
+        slot: SinkSlot,
+        stderr: StderrTail,
+    ) -> "ClaudeSDKClient":
+        from claude_agent_sdk import ClaudeSDKClient  # noqa: PLC0415
+
+        offered = offered_tools(plan.instruction)
+
+        def refused(name: str, arguments: dict[str, Any], error: RunnerError) -> None:
+            slot.denied(StreamToolDenied(qualified_name(name), arguments, str(error)))
+            if not isinstance(error, DeliverableError):
+                self._on_failure(error)
+
+        def judge(name: str, tool_input: dict[str, Any]) -> Decision:
+            users = {name} if is_users_tool(self._settings, name) else set()
+            return self._judge(plan.instruction, offered | users, name, tool_input)
+
+        return ClaudeSDKClient(
+            session_options(
+                self._settings,
+                plan,
+                launcher=process.launcher,
+                server=make_server(
+                    plan.instruction, tools, refused, redactor=self._redactor, take_call=asked.take
+                ),
+                hooks=deny_by_default(judge, slot.denied, self._settings.project_dir),
+                on_stderr=stderr,
+            )
+        )
+
+
+async def _connect(client: "ClaudeSDKClient", process: AgentProcess) -> None:
+    """Connect; when that is given up, end the process at once.
+
+    The SDK's own clean-up would first wait up to 5 s for an agent that is still starting.
+    """
+    connected = False
+    failure: Exception | None = None
+
+    async def end_when_cancelled() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            if not connected:
+                process.terminate()
+
+    with anyio.fail_after(CONNECT_TIMEOUT_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end_when_cancelled)
+            try:
+                await client.connect()
+                connected = True
+            except Exception as error:  # noqa: BLE001 - raised below: the group would wrap it
+                failure = error
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+def _import_sdk() -> None:
+    import claude_agent_sdk  # noqa: F401, PLC0415
+
+    # What it would print of a lost process goes into the session's result instead; without
+    # a handler of its own, Python would write it across the terminal.
+    logging.getLogger("claude_agent_sdk").addHandler(logging.NullHandler())
+
+
+def _start_error(error: Exception, stderr: StderrTail) -> AgentStartError:
+    said = f" It wrote: {' / '.join(stderr.lines[-3:])}" if stderr.lines else ""
+    reason = "it did not answer in time" if isinstance(error, TimeoutError) else str(error)
+    return AgentStartError(
+        f"The agent could not be started: {reason}.{said}",
+        hint="`runner run --debug` shows the whole conversation with it.",
+    )

@@ -1,0 +1,1 @@
+"""Composition: what a run, a sync, a review or the demo is put together from."""

@@ -1,0 +1,261 @@
+"""The checks of `runner doctor`, one function each, and one table of them."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from runner.agent.claude.credentials import HINT as SIGN_IN_HINT
+from runner.agent.claude.credentials import SignIn, find_credentials
+from runner.app.box_environment import environment_rules
+from runner.app.notify.notifier import targets_of
+from runner.app.notify.trial import try_out, unready
+from runner.app.verification import IN_PLACE_HINT, place_of_verification
+from runner.autonomy.assembly import open_control_plane
+from runner.autonomy.store.layout import user_state_directory
+from runner.autonomy.store.trust import Trust
+from runner.config.agent_file import load_agent_file
+from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
+from runner.config.feature_flags import resolve_flags
+from runner.config.instructions import NAMES, instruction_text
+from runner.config.project import require_spec
+from runner.config.resolve import Chosen
+from runner.deliverables.repository import StatusRepository
+from runner.deliverables.workspace import status_path
+from runner.errors import RunnerError
+from runner.installation import isolate
+from runner.loop.planning import idle_commands
+from runner.programs import find_program
+from runner.records.run_lock import current_holder
+from runner.records.spending import spec_budget
+from runner.sandbox.probe import (
+    Request,
+    contained,
+    is_boxed,
+    read_only_cautions,
+    switched_off,
+)
+from runner.sandbox.process import bundled_agent
+from runner.sandbox.tokens import HINT as TOKEN_HINT
+from runner.sandbox.tokens import configuration_with_token
+from runner.shell_policy.policy import judge_command
+from runner.text.messages import format_cost, plural
+from runner.text.output import Output
+
+_SHOWN_NAMES = 12
+_SIGN_IN_STATES = {SignIn.FOUND: "ok", SignIn.POSSIBLE: "warn", SignIn.NONE: "fail"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        state: `ok`; `warn` for what a run can do without; `fail` for what would stop it.
+        hint: what to do about it.
+    """
+
+    name: str
+    state: str
+    detail: str
+    hint: str | None = None
+
+
+def preflight(chosen: Chosen) -> Iterator[Finding]:
+    """Check everything that a run needs, in the order in which it would be missed."""
+    for name, check in CHECKS:
+        try:
+            yield from check(name, chosen)
+        except RunnerError as error:
+            yield Finding(name, "fail", error.message, error.hint)
+
+
+def _agent(name: str, chosen: Chosen) -> Iterator[Finding]:
+    binary = bundled_agent(chosen.project_dir)
+    version = binary.with_name("claude.version")
+    known = version.read_text(encoding="utf-8").strip() if version.is_file() else ""
+    number = known.removesuffix("(Claude Code)").strip() or "version unknown"
+    yield Finding(name, "ok", f"Claude Code, {number}")
+
+
+def _credentials(name: str, _chosen: Chosen) -> Iterator[Finding]:
+    found = find_credentials(os.environ)
+    hint = None if found.state is SignIn.FOUND else SIGN_IN_HINT
+    yield Finding(name, _SIGN_IN_STATES[found.state], found.detail, hint)
+
+
+def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:
+    agent = bundled_agent(chosen.project_dir)
+    wanted = not (chosen[NO_SANDBOX] or switched_off(os.environ))
+    request = Request(
+        project=chosen.project_dir,
+        agent=agent,
+        rules=environment_rules(chosen.project_dir),
+        wanted=wanted,
+        network=chosen[SANDBOX_NETWORK] == "open",
+        read_only=isolate(chosen.project_dir, boxed=is_boxed(wanted=wanted), used=[agent]),
+    )
+    with contained(request) as containment:
+        for layer in containment.layers:
+            state = "ok" if layer.active else "warn"
+            yield Finding(f"{name}: {layer.name}", state, layer.detail)
+        for caution in read_only_cautions(request):
+            yield Finding(name, "warn", caution.text, caution.hint)
+        if not containment.active:
+            hint = "Leave out --no-sandbox (and AUTORUNNER_NO_SANDBOX) to contain the agent."
+            yield Finding(name, "warn", containment.summary, hint)
+
+
+def _environment(name: str, chosen: Chosen) -> Iterator[Finding]:
+    rules = environment_rules(chosen.project_dir)
+    agents, commands = rules.of_agents(os.environ), rules.of_commands(os.environ)
+    left_out = rules.left_out(os.environ)
+    detail = (
+        f"{plural(len(agents), 'variable')} for agents, {len(commands)} for verification; "
+        f"{len(left_out)} stay outside"
+    )
+    hint = None
+    if left_out:
+        shown = ", ".join(left_out[:_SHOWN_NAMES]) + (", …" if len(left_out) > _SHOWN_NAMES else "")
+        hint = (
+            f"Outside: {shown}. What the project's tests need is handed on by `pass` under "
+            "[environment] in .runner/runner.toml."
+        )
+    yield Finding(name, "ok", detail, hint)
+    if barred := rules.refused(os.environ):
+        hint = "Give tests a credential of their own, under another name."
+        yield Finding(name, "warn", f"never handed on: {', '.join(barred)}", hint)
+
+
+def _git(name: str, chosen: Chosen) -> Iterator[Finding]:
+    if find_program("git", chosen.project_dir) is None:
+        hint = "Install git: agents commit their work, and you can see and undo it."
+        yield Finding(name, "warn", "not installed", hint)
+    elif not (chosen.project_dir / ".git").exists():
+        hint = "Run `git init` and commit what is there, so that changes can be seen and undone."
+        yield Finding(name, "warn", "the project is not a git repository", hint)
+    else:
+        yield Finding(name, "ok", "the project is a git repository")
+    holder = configuration_with_token(chosen.project_dir)
+    if holder is not None:
+        yield Finding(name, "warn", f"{holder} holds a token that agents can read", TOKEN_HINT)
+
+
+def _spec(name: str, chosen: Chosen) -> Iterator[Finding]:
+    yield Finding(name, "ok", str(require_spec(chosen.project_dir)))
+
+
+def _configuration(name: str, chosen: Chosen) -> Iterator[Finding]:
+    load_agent_file(chosen.project_dir)
+    for instruction in NAMES:
+        instruction_text(chosen.project_dir, instruction)
+    yield Finding(name, "ok", "runner.toml, agent.json and instructions can be read")
+
+
+def _posture(name: str, chosen: Chosen) -> Iterator[Finding]:
+    plane = open_control_plane(
+        chosen.project_dir,
+        surface="loop",
+        environ=os.environ,
+        interactive=Output(sys.stdout).is_terminal(),
+    )
+    standing, refusal = plane.policy.standing, plane.role_preflight()
+    if standing is not None:
+        detail = f"{standing.posture} ({standing.posture_origin}), role {standing.role}"
+        yield Finding(name, "ok", detail)
+    for warning in plane.warnings:
+        yield Finding(name, "warn", warning)
+    if refusal is not None:
+        yield Finding(name, "fail", refusal["error"], refusal["data"]["remediation"])
+
+
+def _flags(name: str, chosen: Chosen) -> Iterator[Finding]:
+    settings = resolve_flags(chosen.file.feature_flags, os.environ).settings.items()
+    off = [f"{flag} ({one.origin})" for flag, one in settings if not one.value]
+    yield Finding(name, "ok", f"off: {', '.join(off)}" if off else "all on")
+
+
+def _policy(name: str, chosen: Chosen) -> Iterator[Finding]:
+    decision = judge_command("ls", project_dir=chosen.project_dir)
+    state = "ok" if decision.allowed else "fail"
+    yield Finding(name, state, decision.reason or "the command policy is in force")
+
+
+def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
+    file = StatusRepository(status_path(chosen.project_dir)).load()
+    found = "no deliverables yet" if file is None else plural(file.counts.total, "deliverable")
+    yield Finding(name, "ok", found)
+    for said in idle_commands(file, chosen.file.verification.commands):
+        yield Finding(name, "warn", said)
+    if not os.access(chosen.project_dir, os.W_OK):
+        hint = "Check the owner and permissions of the project."
+        yield Finding(name, "fail", "the project can't be written", hint)
+    Trust(user_state_directory()).require_usable(chosen.project_dir)
+    if current_holder(chosen.project_dir) is not None:
+        hint = "`runner status` says which; wait for it, or stop it."
+        yield Finding(name, "fail", "a run is at work in the project", hint)
+
+
+def _verification(name: str, chosen: Chosen) -> Iterator[Finding]:
+    place, clean = place_of_verification(chosen.project_dir, chosen.file.verification)
+    state, hint = ("ok", None) if clean else ("warn", IN_PLACE_HINT)
+    yield Finding(name, state, f"commands run {place}", hint)
+
+
+def _budget(name: str, chosen: Chosen) -> Iterator[Finding]:
+    budget = spec_budget(chosen.project_dir, chosen.file.budget.total)
+    if budget is None:
+        return
+    spent = f"{format_cost(budget.spent_before_usd)} of {format_cost(budget.total_usd)} spent"
+    if budget.left_usd(0) > 0:
+        yield Finding(name, "ok", spent)
+    else:
+        hint = "Raise `total` under [budget] in .runner/runner.toml."
+        yield Finding(name, "fail", spent, hint)
+
+
+def _notifications(name: str, chosen: Chosen) -> Iterator[Finding]:
+    wishes = chosen.file.notify
+    problems = list(unready(wishes, chosen.project_dir))
+    for title, problem in problems:
+        yield Finding(name, "warn", f"{title}: {problem}", "See [notify] in .runner/runner.toml.")
+    if (targets := targets_of(wishes, chosen.project_dir)) and not problems:
+        told = " and ".join(target.title for target in targets)
+        yield Finding(name, "ok", f"{told}, on {', '.join(wishes.on) or 'nothing'}")
+
+
+def notification_on_trial(chosen: Chosen, event: str) -> Iterator[Finding]:
+    """Send one notification to all that `[notify]` names, and tell what became of it."""
+    name, wishes = "Notification on trial", chosen.file.notify
+    if not targets_of(wishes, chosen.project_dir):
+        hint = "Name a `command` or a `webhook` under [notify] in .runner/runner.toml."
+        yield Finding(name, "fail", "there is nobody to tell", hint)
+    for title, problem in try_out(wishes, event, chosen.project_dir):
+        if problem is None:
+            yield Finding(name, "ok", f"{title} took `{event}`")
+        else:
+            hint = "See [notify] in .runner/runner.toml."
+            yield Finding(name, "fail", f"{title}: {problem}", hint)
+    if event not in wishes.on:
+        hint = f'Add "{event}" to `on` under [notify] in .runner/runner.toml.'
+        yield Finding(name, "warn", f"a run would not tell `{event}`", hint)
+
+
+Check = Callable[[str, Chosen], Iterator[Finding]]
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("Agent", _agent),
+    ("Credentials", _credentials),
+    ("Sandbox", _sandbox),
+    ("Environment", _environment),
+    ("Policy", _policy),
+    ("Git", _git),
+    ("Spec", _spec),
+    ("Configuration", _configuration),
+    ("Posture", _posture),
+    ("Feature flags", _flags),
+    ("State", _state),
+    ("Verification", _verification),
+    ("Budget", _budget),
+    ("Notifications", _notifications),
+)

@@ -1,0 +1,1 @@
+"""Who may call what: roles, postures, feature flags and the limits on refused calls."""

@@ -1,0 +1,1 @@
+"""The commands of the control plane, a module for each group."""

@@ -1,0 +1,128 @@
+"""What to do with a session that can't go on: make it anew, or remove it."""
+
+from dataclasses import replace
+
+from runner.autonomy.calls import require_time
+from runner.autonomy.codes import RefusedError
+from runner.autonomy.core import (
+    Answer,
+    Core,
+    Held,
+    failure_reason,
+    not_found,
+    unrecoverable,
+)
+from runner.autonomy.engine.lifecycle import require_status
+from runner.autonomy.engine.starting import start_session
+from runner.autonomy.enums import EntryType, SessionStatus
+from runner.autonomy.migrations import MigrationError
+from runner.autonomy.models import JournalEntry, JournalHead, SessionState
+from runner.autonomy.params import ResetParams
+from runner.autonomy.signals import error_signal
+from runner.autonomy.spec.structure import Spec
+from runner.autonomy.store.journal import Tail
+from runner.autonomy.views import failed_view
+from runner.errors import RunnerError, StateCorruptError
+from runner.text import messages as wording
+
+
+class Recovery:
+    """The ways out when a session has failed for good."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def reset(self, params: ResetParams) -> Answer:
+        """Delete a failed session; the deliverables keep their status."""
+        session_id, store = params.session_id, self._core.store
+        if not store.files.exists(session_id):
+            raise not_found(session_id)
+        with store.session_lock(session_id):
+            require_time()
+            spec_id = self._require_failed(session_id)
+            warnings = self._note_reset(session_id, spec_id, params.reason)
+            store.files.delete(session_id)
+            if spec_id is not None:
+                store.index.remove(spec_id, session_id)
+            store.anchors.forget(session_id)
+        data = {
+            "session_id": session_id,
+            "spec_id": spec_id,
+            "reset": True,
+            "reason": params.reason,
+        }
+        return Answer(data, warnings)
+
+    def show(self, session_id: str, error: StateCorruptError | MigrationError) -> Answer:
+        """Answer `session status` for a session that can't be used: it has failed, and why."""
+        refusal, reason = unrecoverable(session_id, error), failure_reason(error)
+        data = failed_view(session_id, self._core.spec_of(session_id), reason, error.message)
+        data["details"] |= {"error_code": refusal.code, "remediation": refusal.hint}
+        data["session_signal"] = error_signal(refusal.code)
+        return Answer(data)
+
+    def remake(self, session_id: str, error: RefusedError) -> tuple[Held, Spec]:
+        """Make a damaged session anew from the spec, with the defaults of `start`.
+
+        What it had reviewed is reviewed again. Only for what `is_damaged` says yes to.
+        """
+        spec, _ = self._core.read_spec(fresh=True)
+        if spec is None or self._core.spec_of(session_id) != spec.spec_id:
+            raise error
+        with self._core.store.session_lock(session_id):
+            if self._is_readable(session_id):
+                raise error  # somebody else has just made it anew
+            tail = self._core.store.journal(session_id).tail()
+            made = start_session(
+                spec, self._core.defaults, self._core.env(), session_id=session_id, after=tail.seq
+            )
+            made = replace(made, state=self._following(made.state, tail))
+            held = Held(made.state)
+            self._core.commit(held, made)
+        return held, spec
+
+    def _following(self, state: SessionState, tail: Tail) -> SessionState:
+        """Return a session that goes on after the damaged one's last entry and known version.
+
+        So no copy of the damaged one is ever taken for the later of the two.
+        """
+        anchor = self._core.store.anchors.read(state.id)
+        version = state.state_version + (0 if anchor is None else anchor.version)
+        head = JournalHead(seq=tail.seq, line_hash=tail.line_hash)
+        return state.evolve(journal_head=head, state_version=version)
+
+    def _is_readable(self, session_id: str) -> bool:
+        try:
+            return self._core.store.files.read(session_id) is not None
+        except (StateCorruptError, MigrationError):
+            return False
+
+    def _require_failed(self, session_id: str) -> str | None:
+        try:
+            loaded = self._core.store.load(session_id)
+        except (StateCorruptError, MigrationError):
+            return self._core.spec_of(session_id)
+        if loaded is None:
+            raise not_found(session_id)
+        require_status(loaded.state, "reset", SessionStatus.FAILED)
+        return loaded.state.spec_id
+
+    def _note_reset(
+        self, session_id: str, spec_id: str | None, reason: str | None
+    ) -> tuple[str, ...]:
+        journal = self._core.store.journal(session_id)
+        try:
+            entry = JournalEntry(
+                seq=journal.tail().seq + 1,
+                at=self._core.clock(),
+                session_id=session_id,
+                spec_id=spec_id or "unknown",
+                entry_type=EntryType.SESSION,
+                title="Session reset",
+                content=f"Session {session_id} reset. Reason: {reason or 'not provided'}",
+                data={"reason": reason},
+            )
+            journal.append([entry])
+        except (RunnerError, OSError) as error:
+            return (f"The reset could not be written to the journal: {wording.reason(error)}.",)
+        return ()

@@ -1,1 +1,0 @@
-"""`runner report`: the facts of `runner.reporting` as text, as data, and as one HTML page."""

@@ -1,0 +1,210 @@
+"""Have a plan reviewed against SPEC.md before work on it begins (ADR 0422)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+
+from runner.autonomy.engine.gates import policy_passes
+from runner.autonomy.enums import GatePolicy, Verdict
+from runner.deliverables.model import Status, StatusFile
+from runner.deliverables.review import Finding, ReviewVerdict
+from runner.events import ExitReason, Notice
+from runner.loop.assignment import Assignment
+from runner.loop.claims import ClaimedDeliverables
+from runner.loop.planning import planned
+from runner.loop.reviewing.plan_brief import plan_briefing, revision_briefing
+from runner.loop.sessions import Sessions
+from runner.loop.termination import REVIEW_RULES, SESSION_RULES, Ending
+from runner.marker import PLAN_SCOPE, Instruction
+from runner.ports import RunSink
+from runner.records.plan_reviews import MAX_ROUNDS, PlanBook, PlanRecord, PlanStage, plan_digest
+from runner.text.messages import plural
+
+_TRIES = 2
+"""How often a review that submits nothing is tried."""
+
+_SHOWN = 5
+_TITLE_CHARACTERS = 200
+_GO_ON = "To go on with the plan as it is:\n  runner run --no-plan-review"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReviewSettings:
+    """How plans are reviewed.
+
+    Attributes:
+        wanted: whether they are at all.
+        policy: which verdict accepts a plan, as with gates.
+    """
+
+    wanted: bool = True
+    policy: GatePolicy = GatePolicy.STRICT
+
+
+class PlanReview:
+    """Reviews the plan of one project, and has it corrected.
+
+    Args:
+        settings: how.
+        project_dir: the project.
+        common: commands that close every phase.
+        claims: the deliverables.
+        take_verdict: returns what the last review session submitted, None when it did not.
+        sink: is told what came of it.
+    """
+
+    def __init__(
+        self,
+        settings: PlanReviewSettings,
+        project_dir: Path,
+        *,
+        common: tuple[str, ...],
+        claims: ClaimedDeliverables,
+        take_verdict: Callable[[], ReviewVerdict | None],
+        sink: RunSink,
+    ) -> None:
+        self._settings = settings
+        self._project = project_dir
+        self._common = common
+        self._claims = claims
+        self._take_verdict = take_verdict
+        self._sink = sink
+        self._book = PlanBook(project_dir)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether plans are reviewed, as long as none was accepted."""
+        return self._settings.wanted
+
+    def planning(self) -> None:
+        """Note, before a planning session, that the plan to come is its work."""
+        self._book.planning()
+
+    async def settle(self, sessions: Sessions, *, known: bool) -> Ending | None:
+        """Review and correct the plan until it may be worked on, or a person is needed.
+
+        Args:
+            sessions: runs the agent sessions.
+            known: whether there is, or was, an autonomous session for the plan.
+
+        Returns:
+            None when work may begin.
+
+        Raises:
+            RunEndedError: there is a reason to end before.
+        """
+        while (file := self._claims.accepted()) is not None and file.active:
+            begun = known or any(d.status is not Status.PENDING for d in file.active)
+            stand = self._book.stand(file, begun=begun)
+            if stand.stage is PlanStage.ACCEPTED:
+                return None
+            if not self._settings.wanted:
+                self._book.write(replace(stand, stage=PlanStage.ACCEPTED, verdict=None))
+                return None
+            if stand.stage is PlanStage.REFUSED:
+                return self._needs_person(stand)
+            if stand.stage is PlanStage.REVISE:
+                await self._revise(sessions, file, stand)
+                continue
+            review = await self._review(sessions, file, stand)
+            if review is None:
+                return _not_reviewed()
+            self._note(stand, review)
+        return None
+
+    async def _review(
+        self, sessions: Sessions, file: StatusFile, stand: PlanRecord
+    ) -> ReviewVerdict | None:
+        """Return the verdict, None where session after session submitted none."""
+        briefing = await anyio.to_thread.run_sync(
+            plan_briefing, self._project, file, self._common, stand.findings
+        )
+        tries = 0
+        while tries < _TRIES:
+            self._take_verdict()  # an older one must not count for this review
+            await sessions.ready(REVIEW_RULES)
+            turn = await sessions.run(
+                Assignment(Instruction.REVIEW, briefing=briefing, scope=PLAN_SCOPE)
+            )
+            review = self._take_verdict()
+            if review is not None:
+                return review
+            tries += turn.worked
+        return None
+
+    def _note(self, stand: PlanRecord, review: ReviewVerdict) -> None:
+        """Record what follows from a verdict, and tell people."""
+        policy, rounds = self._settings.policy, stand.rounds + 1
+        accepted = policy_passes(policy, Verdict(review.verdict.value))
+        corrects = stand.planned and not stand.begun and policy is not GatePolicy.MANUAL
+        if accepted:
+            stage = PlanStage.ACCEPTED
+        else:
+            stage = PlanStage.REVISE if corrects and rounds < MAX_ROUNDS else PlanStage.REFUSED
+        findings = review.findings or () if accepted else review.findings or (_finding_of(review),)
+        self._book.write(
+            replace(
+                stand,
+                stage=stage,
+                rounds=rounds,
+                verdict=review.verdict.value,
+                summary=review.summary,
+                findings=tuple(finding.as_tool_input() for finding in findings),
+            )
+        )
+        self._sink(_told(review, accepted=accepted, policy=policy))
+
+    async def _revise(self, sessions: Sessions, plan: StatusFile, stand: PlanRecord) -> None:
+        """Have the planner deal with the findings; the next review says whether it did."""
+        await sessions.ready(SESSION_RULES)
+        self._claims.revising = True
+        try:
+            turn = await sessions.run(
+                Assignment(
+                    Instruction.INITIALIZER,
+                    briefing=revision_briefing(plan, stand.summary, stand.findings),
+                ),
+                judge=planned,
+            )
+        finally:
+            self._claims.revising = False
+        file = self._claims.accepted()
+        if turn.worked and file is not None:
+            self._book.write(replace(stand, stage=PlanStage.DUE, plan=plan_digest(file)))
+
+    def _needs_person(self, stand: PlanRecord) -> Ending:
+        titles = [finding["title"][:_TITLE_CHARACTERS] for finding in stand.findings[:_SHOWN]]
+        more = len(stand.findings) - len(titles)
+        found = "; ".join([*titles, *([f"and {more} more"] if more > 0 else [])])
+        how = f" after {plural(stand.rounds, 'review')}" if stand.rounds > 1 else ""
+        return Ending(
+            ExitReason.PAUSED,
+            f"The plan was not accepted{how} (verdict {stand.verdict}): {found or stand.summary}",
+            f"The findings are in {self._book.path.relative_to(self._project)}. Correct "
+            ".runner/status.json, or move it away to have SPEC.md planned again; the plan is then "
+            f"reviewed anew.\n{_GO_ON}",
+        )
+
+
+def _finding_of(review: ReviewVerdict) -> Finding:
+    title = review.summary.partition("\n")[0][:_TITLE_CHARACTERS]
+    return Finding("major", title, review.summary)
+
+
+def _not_reviewed() -> Ending:
+    return Ending(
+        ExitReason.PAUSED,
+        "The plan could not be reviewed: the review sessions submitted no verdict",
+        f"`runner run` tries again.\n{_GO_ON}",
+    )
+
+
+def _told(review: ReviewVerdict, *, accepted: bool, policy: GatePolicy) -> Notice:
+    effect = f"under the {policy} policy it is {'accepted' if accepted else 'not accepted'}"
+    if policy is GatePolicy.MANUAL:
+        effect = "under the manual policy a person decides"
+    found = plural(len(review.findings), "finding")
+    said = f"Review of the plan: {review.verdict} ({found}); {effect}. {review.summary}"
+    return Notice("info" if accepted else "warning", said)

@@ -1,0 +1,1 @@
+"""Usage limits: recognise them, know when they end, wait."""

@@ -1,0 +1,1 @@
+"""What runs leave on disk, the writer beside the reader."""

@@ -1,0 +1,114 @@
+"""How the phases of a spec stand, for the end of a run and for `runner status`."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from runner.errors import RunnerError
+from runner.events import RunEnded, RunEvent
+from runner.ports import RunSink
+from runner.records.effort import Efforts, of_deliverables, of_phase
+from runner.records.receipts import accepted_receipts
+from runner.records.spending import SpendBook
+
+Row = dict[str, Any]
+
+
+def phase_rows(view: Mapping[str, Any]) -> list[Row]:
+    """Return an object for each phase: its progress, time and gate.
+
+    Args:
+        view: of an autonomous session; one whose file is damaged has no phases.
+    """
+    gates = view.get("phase_gates") or {}
+    rows = (view.get("progress") or {}).get("phases") or ()
+    ack = view.get("pending_manual_gate_ack") or {}
+    return [
+        {
+            **_row(row, gates.get(row["phase_id"]) or {}),
+            "awaits_acknowledgement": row["phase_id"] == ack.get("phase_id"),
+        }
+        for row in rows
+    ]
+
+
+def is_proved(row: Mapping[str, Any]) -> bool:
+    """Whether anybody but the agents that did the work of a phase has found it to be done."""
+    return row["verified_at"] is not None or row["gate_status"] == "passed"
+
+
+def claimed_only(rows: Iterable[Row]) -> list[Row]:
+    """Return the phases with work that nobody has verified, and that no gate holds back."""
+    free = (None, "waived")
+    return [
+        row
+        for row in rows
+        if row["tasks_completed"] and row["gate_status"] in free and not is_proved(row)
+    ]
+
+
+def told_in_full(project_dir: Path, rows: Iterable[Row], efforts: Efforts) -> list[Row]:
+    """Return the rows of phases with their receipts, and with what they and their work took."""
+    receipts = accepted_receipts(project_dir)
+    deliverables = of_deliverables(efforts)
+    return [
+        {
+            **row,
+            "receipt_path": receipts.get(row["receipt_hash"] or ""),
+            **of_phase(efforts, row["phase_id"]).as_object(),
+            "deliverables": [
+                {"id": name, **deliverables[name].as_object()}
+                for name in _worked_on(row["phase_id"], efforts)
+            ],
+        }
+        for row in rows
+    ]
+
+
+class Summary:
+    """A sink that passes every event on, and tells the end of a run with its phases in full.
+
+    Args:
+        project_dir: its spend book and receipts are read, when the end is told.
+        sink: gets every event.
+    """
+
+    def __init__(self, project_dir: Path, sink: RunSink) -> None:
+        self._project_dir = project_dir
+        self._sink = sink
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take in one event."""
+        self._sink(self._in_full(event) if isinstance(event, RunEnded) else event)
+
+    def _in_full(self, event: RunEnded) -> RunEnded:
+        rows = event.details.get("phases") or ()
+        efforts: Efforts = {}
+        with suppress(RunnerError):  # the result is told also where nobody knows what it cost
+            efforts = SpendBook(self._project_dir).load().efforts
+        phases = told_in_full(self._project_dir, rows, efforts)
+        return replace(event, details={**event.details, "phases": phases})
+
+
+def _row(row: Mapping[str, Any], gate: Mapping[str, Any]) -> Row:
+    taken = ("phase_id", "title", "tasks_total", "tasks_completed", "duration_seconds")
+    return {
+        **{name: row[name] for name in taken},
+        "gate_status": row["gate_status"],
+        "verdict": gate.get("verdict"),
+        "cycles": row["gate_cycles"],
+        "findings": len(gate.get("findings") or ()),
+        "acknowledged": bool(gate.get("acknowledged")),
+        "waiver_reason": gate.get("waiver_reason"),
+        "review_path": gate.get("review_path"),
+        "verified_at": gate.get("verified_at"),
+        "receipt_hash": gate.get("receipt_hash"),
+    }
+
+
+def _worked_on(phase_id: str, efforts: Efforts) -> list[str]:
+    """Return the deliverables that sessions were bound to in the phase, in that order."""
+    names = (p.task_id for p in efforts if p.phase_id == phase_id and p.task_id is not None)
+    return list(dict.fromkeys(names))

@@ -1,0 +1,338 @@
+"""Gather the facts of a report. What is damaged or missing is named in it, never an error."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runner.checkpoints.ledger import STEP, Ledger, was_rolled_back
+from runner.deliverables.model import Counts, StatusFile
+from runner.deliverables.repository import StatusRepository
+from runner.deliverables.spec_text import SpecText
+from runner.deliverables.workspace import status_path
+from runner.errors import RunnerError
+from runner.files import read_regular
+from runner.loop.planning import idle_commands
+from runner.records.agent_sessions import history_lines, history_path
+from runner.records.effort import Effort, Efforts, Purpose, total
+from runner.records.run_lock import current_holder
+from runner.records.spending import Spend, SpendBook
+from runner.report.evidence import Receipts, Reviews
+from runner.report.facts import Event, Report, Session, Took, Work
+from runner.report.history import History, HistoryReader
+from runner.report.journal import JournalReader, PageOf, Told, entries_of
+from runner.report.outcome import NO_SESSION, needs_of, outcome_of, problems_of_view
+from runner.report.phases import Assembler, took
+from runner.report.words import Words, count, moment, name, table
+from runner.text.messages import plural
+
+SESSIONS = 1_500
+_OTHERS, _MODELS = 20, 50
+_SPEC_BYTES, _NOTE_BYTES, _NOTE = 64 * 1024, 64 * 1024, 4_000
+_TITLE = 150
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a report is made from.
+
+    Attributes:
+        view: of the autonomous session, its commands as they are to be pasted.
+        siblings: the sessions of the spec in short, the oldest first.
+        page_of: reads the session's journal.
+        reviews: the folder of reviews.
+        run_command: `runner run` for this project.
+        sync_command: `runner sync` for it.
+        redact: takes credentials out of a text.
+    """
+
+    project_dir: Path
+    view: Mapping[str, Any]
+    siblings: Sequence[Mapping[str, Any]]
+    page_of: PageOf
+    reviews: Path
+    run_command: str
+    sync_command: str
+    redact: Callable[[str], str]
+    version: str
+    now: datetime
+
+
+class Costs(NamedTuple):
+    """What sessions took; `recorded` as in `Report`."""
+
+    efforts: Efforts
+    took: Took
+    over_all: Took
+    recorded: bool
+
+
+def gather(sources: Sources) -> Report:
+    """Return the facts. Reads alone; never raises for what it finds in files."""
+    return _Gathering(sources).report()
+
+
+class _Gathering:
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._project = sources.project_dir
+        self._words = Words(sources.redact)
+        self._problems: list[str] = []
+        self._begun = sources.view.get("status") != NO_SESSION
+
+    def report(self) -> Report:
+        view, words = self._sources.view, self._words
+        file, history, told = self._status(), self._history(), self._journal()
+        self._problems += problems_of_view(view, words)
+        holder = current_holder(self._project)
+        costs = self._costs(history)
+        rolled_back, spec_text = was_rolled_back(self._project), SpecText(self._project)
+        needs = needs_of(
+            view,
+            file,
+            words,
+            driven=holder is not None,
+            spec_edited=spec_text.seems_edited(),
+            rolled_back=rolled_back,
+            looped=spec_text.is_noted,
+            run_command=self._sources.run_command,
+            sync_command=self._sources.sync_command,
+        )
+        last_run = history.runs[-1] if history.runs else None
+        report = Report(
+            generated_at=self._sources.now,
+            runner_version=self._sources.version,
+            project_dir=words.text(str(self._project), 1_000),
+            spec_id=words.text(view.get("spec_id") or (file.spec_id if file else "?"), 200),
+            spec_title=self._spec_title(),
+            session=self._session(view),
+            outcome=outcome_of(
+                view, file, last_run, driven=holder is not None, rolled_back=rolled_back
+            ),
+            counts=file.counts if file is not None else Counts(),
+            began_at=_first(history, view),
+            last_at=_last(history, told, view),
+            took=costs.took,
+            took_over_all=costs.over_all,
+            recorded=costs.recorded,
+            driven_by="" if holder is None else f"process {holder.pid or '?'}",
+            denied_total=sum(session.denied for session in history.sessions),
+            tools_total=sum(session.tools for session in history.sessions),
+            needs=tuple(needs),
+            work=tuple(_work(costs.efforts)),
+            models=tuple(words.first(history.models_of(history.uses), _MODELS, "models")),
+        )
+        return self._completed(report, file, history, told, costs)
+
+    def _completed(
+        self, report: Report, file: StatusFile | None, history: History, told: Told, costs: Costs
+    ) -> Report:
+        words = self._words
+        assembler = Assembler(
+            file,
+            self._sources.view,
+            told,
+            costs.efforts,
+            history.models_of,
+            Receipts.of(self._project, words, _commands(file)),
+            Reviews(self._project, self._sources.reviews, words),
+            words,
+        )
+        words.omit("older refused tool calls", report.denied_total - len(history.denials))
+        phases, deliverables = assembler.phases(), assembler.deliverables()
+        self._check_receipts(assembler.receipts)
+        report = replace(
+            report,
+            phases=tuple(phases),
+            deliverables=tuple(deliverables),
+            deliverables_total=len(file.deliverables) if file is not None else 0,
+            models_outside=tuple(
+                history.models_of(set(history.uses) - {phase.id for phase in phases})[:_MODELS]
+            ),
+            sessions=tuple(words.newest(history.sessions, SESSIONS, "older agent sessions")),
+            runs=tuple(history.runs),
+            denials=tuple(history.denials),
+            events=tuple(sorted((*reversed(told.events), *history.waits), key=_time)),
+            note=self._note(),
+            other_sessions=tuple(self._others()),
+        )
+        inside = f"{self._project}/"
+        problems = tuple(problem.replace(inside, "") for problem in self._problems)
+        return replace(report, problems=problems, cuts=words.cuts)
+
+    def _status(self) -> StatusFile | None:
+        try:
+            file = StatusRepository(status_path(self._project)).load()
+        except RunnerError as error:
+            self._problems.append(self._words.text(error.message, 1_000))
+            return None
+        if file is None and self._begun:
+            self._problems.append(f"{status_path(self._project)} is missing.")
+        self._problems += [self._words.text(said, 1_000) for said in idle_commands(file)]
+        return file
+
+    def _history(self) -> History:
+        reader = HistoryReader(_within(self._sources), self._words)
+        try:
+            history = reader.read(history_lines(self._project))
+        except (OSError, RuntimeError) as error:
+            path = history_path(self._project)
+            self._problems.append(f"{path} can't be read: {_reason(error)}.")
+            return reader.history
+        if history.damaged:
+            path = history_path(self._project)
+            self._problems.append(f"{path} has {history.damaged} damaged lines.")
+        return history
+
+    def _journal(self) -> Told:
+        steps = [c for c in Ledger(self._project).entries() if c.kind == STEP]
+        reader = JournalReader(self._words, {c.name: c.commit for c in steps})
+        try:
+            told = reader.read(entries_of(self._sources.page_of))
+        except OSError as error:
+            self._problems.append(f"The session's journal can't be read: {_reason(error)}.")
+            return reader.told
+        if not told.entries and self._begun:
+            self._problems.append("The session's journal is missing or empty.")
+        return told
+
+    def _session(self, view: Mapping[str, Any]) -> Session:
+        lifecycle = table(view.get("lifecycle"))
+        return Session(
+            id=name(view.get("session_id")) or ("?" if self._begun else ""),
+            status=name(view.get("effective_status")) or name(view.get("status")) or "?",
+            created_at=moment(view.get("created_at")),
+            updated_at=moment(view.get("updated_at")),
+            pause_reason=name(view.get("pause_reason")),
+            failure_reason=name(view.get("failure_reason")),
+            resume_count=count(lifecycle.get("resume_count")),
+            gate_policy=name(view.get("gate_policy")),
+            gates_required=view.get("gates_required") is not False,
+            last_error=self._words.text(lifecycle.get("last_error"), 1_000),
+        )
+
+    def _costs(self, history: History) -> Costs:
+        """Return what sessions took, by the budget's account where that fits the report.
+
+        It knows what sessions cost that were killed; but not which session of a spec they
+        belonged to.
+        """
+        spend = self._spend()
+        own = _efforts(history)
+        if spend is None or spend.sessions < history.all_sessions:  # it was lost, or moved away
+            return Costs(own, history.took, history.took, recorded=True)
+        efforts = spend.efforts_with(spend.open_purpose, Effort(spend.open_usd or 0.0))
+        seconds = total(efforts.values()).seconds
+        over_all = Took(spend.total_usd, seconds, spend.sessions)
+        if len(self._sources.siblings) > 1:
+            if history.all_sessions >= spend.sessions:
+                return Costs(own, history.took, over_all, recorded=True)
+            return Costs(efforts, over_all, over_all, recorded=False)
+        return Costs(efforts, over_all, over_all, len(history.sessions) >= spend.sessions)
+
+    def _spend(self) -> Spend | None:
+        try:
+            return SpendBook(self._project).load()
+        except RunnerError as error:
+            self._problems.append(self._words.text(error.message, 1_000))
+            return None
+
+    def _check_receipts(self, receipts: Receipts) -> None:
+        for step_id, lost in receipts.damaged.items():
+            runs = plural(lost, "verification")
+            self._problems.append(f"What {runs} of {step_id} gave can't be read.")
+        for phase_id, gate in table(self._sources.view.get("phase_gates")).items():
+            wanted = name(table(gate).get("receipt_hash"))
+            if wanted and wanted not in receipts.accepted:
+                told = self._words.text(phase_id, 200)
+                self._problems.append(
+                    f"The verification receipt of {told} is missing or was changed."
+                )
+
+    def _spec_title(self) -> str:
+        try:
+            text = read_regular(
+                self._project / "SPEC.md", limit=_SPEC_BYTES, within=self._project
+            ).decode("utf-8", "replace")
+        except OSError:
+            return ""
+        heading = next((line for line in text.splitlines() if line.startswith("# ")), "")
+        return self._words.text(heading.removeprefix("# ").strip(), _TITLE)
+
+    def _note(self) -> str:
+        try:
+            content = read_regular(
+                self._project / ".runner-note.md", limit=_NOTE_BYTES, within=self._project
+            )
+        except OSError:
+            return ""
+        return self._words.text(content.decode("utf-8", "replace"), _NOTE)
+
+    def _others(self) -> Iterator[str]:
+        own = self._sources.view.get("session_id")
+        ids = [i for row in self._sources.siblings if (i := name(row.get("session_id"))) != own]
+        yield from self._words.newest([i for i in ids if i], _OTHERS, "older sessions of the spec")
+
+
+def _within(sources: Sources) -> Callable[[datetime], bool]:
+    """Return what says whether an agent session began in the time of the autonomous session.
+
+    Planning comes before it; so that time begins where the session before has ended.
+    """
+    ids = [row.get("session_id") for row in sources.siblings]
+    own = sources.view.get("session_id")
+    position = ids.index(own) if own in ids else len(ids)
+    after = moment(sources.siblings[position - 1].get("updated_at")) if position else None
+    is_last = position >= len(ids) - 1
+    until = None if is_last else moment(sources.view.get("updated_at"))
+
+    def within(at: datetime) -> bool:
+        return (after is None or at > after) and (until is None or at <= until)
+
+    return within
+
+
+def _efforts(history: History) -> Efforts:
+    found: dict[Purpose, Effort] = {}
+    for session in history.sessions:
+        purpose = Purpose(session.instruction, session.phase_id, session.task_id)
+        effort = Effort(session.cost_usd, session.seconds, 1)
+        found[purpose] = found.get(purpose, Effort()) + effort
+    return found
+
+
+def _work(efforts: Efforts) -> Iterator[Work]:
+    for instruction in dict.fromkeys(purpose.instruction for purpose in efforts):
+        of_it = (
+            effort for purpose, effort in efforts.items() if purpose.instruction == instruction
+        )
+        yield Work(instruction[:200], took(total(of_it)))
+
+
+def _commands(file: StatusFile | None) -> Iterator[str]:
+    if file is not None:
+        for phase in file.phases:
+            yield from phase.verification
+        for item in file.deliverables:
+            yield from item.verification
+
+
+def _first(history: History, view: Mapping[str, Any]) -> datetime | None:
+    began = [session.started_at for session in history.sessions[:1]]
+    created = moment(view.get("created_at"))
+    return min([*began, *([created] if created else [])], default=None)
+
+
+def _last(history: History, told: Told, view: Mapping[str, Any]) -> datetime | None:
+    ends = [session.ended_at or session.started_at for session in history.sessions[-1:]]
+    known = [moment(view.get("updated_at")), told.last_at]
+    return max([*ends, *(at for at in known if at)], default=None)
+
+
+def _time(event: Event) -> float:
+    return event.at.timestamp() if event.at is not None else 0.0
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

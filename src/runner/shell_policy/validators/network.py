@@ -1,0 +1,108 @@
+"""curl and its like: this machine only, and no hidden reading of files."""
+
+import re
+
+from runner.shell_policy.context import Call
+from runner.shell_policy.kinds import check, check_url
+from runner.shell_policy.shell.facts import Word
+
+_SENDS = ("-d", "--data", "--data-binary", "--data-ascii", "--json")
+
+
+def _curl(call: Call) -> None:
+    if call.parsed.has("-L", "--location") and not call.parsed.has("--max-redirs"):
+        raise call.refuse(
+            "following redirects could leave this machine. Leave out -L, and ask for the address it names."
+        )
+    urls = [*call.parsed.operands, *call.parsed.values("--url")]
+    if not urls:
+        raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
+    for word in urls:
+        for text in word.choices or ():
+            if re.search(r"[{}]|\[(?!::1\])", text) and not call.parsed.has("-g", "--globoff"):
+                raise call.refuse(f"{text}: patterns in addresses are not allowed.")
+    for value in call.parsed.values(*_SENDS):
+        for text in value.choices or (value.prefix,):
+            if text.startswith("@"):
+                _file_sent(call, text[1:], value)
+    for value in call.parsed.values("--data-urlencode", "--variable"):
+        for text in value.choices or (value.prefix,):
+            name, _, path = text.partition("@")
+            if "@" in text and "=" not in name:
+                _file_sent(call, path, value)
+            if text.startswith("%"):
+                raise call.refuse("variables of the environment are not sent. Write test data out.")
+    for value in call.parsed.values("-F", "--form"):
+        _form(call, value)
+    for value in call.parsed.values("-b", "--cookie"):
+        for text in value.choices or (value.prefix,):
+            if text and "=" not in text:
+                _file_sent(call, text, value)
+    for value in call.parsed.values("-H", "--header", "-b", "--cookie", "-w", "--write-out"):
+        _plain(call, value)
+
+
+def _form(call: Call, value: Word) -> None:
+    """`-F name=@file,file;type=…;headers=@file`."""
+    for text in value.choices or (value.prefix,):
+        content = text.partition("=")[2]
+        parts = content.split(";")
+        if any(re.match(r"\s*(?:headers|encoder)\s*=\s*\W*[@<]", part) for part in parts):
+            raise call.refuse("headers from a file are not allowed. Write them out with -H.")
+        if content.startswith(("@", "<")):
+            for path in parts[0][1:].split(","):
+                _file_sent(call, path.strip().strip('"').lstrip("@<"), value)
+
+
+def _file_sent(call: Call, path: str, value: Word) -> None:
+    """`-d @file` sends a file: only files of the project and /tmp, and known ones."""
+    if value.choices is None and not re.match(r"(?:\./)?\w[\w.-]*/", path):
+        raise call.refuse(f"{value.source}: write the file that is sent out.")
+    if path and path != "-":
+        call.context.paths.read(path, call.cwd)
+        _in_reach(call, path)
+
+
+def _in_reach(call: Call, path: str) -> None:
+    real = call.context.paths.absolute(path, call.cwd)
+    paths = call.context.paths
+    if real is None or not (paths.inside(real) or paths.in_scratch(real)):
+        raise call.refuse(f"{path} is not in the project or under /tmp.")
+
+
+def _plain(call: Call, value: Word) -> None:
+    for text in value.choices or (value.prefix,):
+        if text.startswith("@") or "%output{" in text:
+            raise call.refuse(f"{text}: reading or writing files this way is not allowed.")
+    if value.choices is None and not value.prefix and not value.numeric:
+        raise call.refuse(f"write the beginning of {value.source} out.")
+
+
+def _wget(call: Call) -> None:
+    if not (call.parsed.has("--spider", "-O", "--output-document")):
+        raise call.refuse("name the file with -O, or use curl.")
+    if not call.parsed.operands:
+        raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
+
+
+def _httpie(call: Call) -> None:
+    words = list(call.parsed.operands)
+    if words and re.fullmatch(r"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS", words[0].text or ""):
+        words.pop(0)
+    if not words:
+        raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
+    text = words[0].text or words[0].prefix
+    check_url(call, Word.literal("localhost" + text) if text.startswith(":") else words[0])
+    for word in words[1:]:
+        if "@" in (word.text or "@"):
+            raise call.refuse("sending files is not allowed.")
+
+
+def _nc(call: Call) -> None:
+    if not call.parsed.has("-z"):
+        raise call.refuse("only nc -z, which asks whether a port is open, is allowed.")
+    for word in call.parsed.operands[1:]:
+        check(call, "number", word, "the port")
+
+
+VALIDATORS = {"curl": _curl, "wget": _wget, "httpie": _httpie, "nc": _nc}

@@ -1,0 +1,1 @@
+"""Verification commands run by runner itself, in a clean room, with receipts."""
