@@ -76,7 +76,7 @@ def _add_to_index(git: "_Git", entries: list[str]) -> None:
     the working tree here, so it can't mark what changed in the second of the last `git add`; with
     a newer index such a change would be missing from `git status`.
     """
-    index = git.repository.index
+    index = git.git_dir / "index"
     before = index.stat() if index.exists() else None
     git.run("update-index", "--add", *entries, index=index)
     if before is not None:
