@@ -37,7 +37,7 @@ class Deliverables(Protocol):
     def load(self) -> StatusFile | None: ...
 
 
-class ControlPlane(Protocol):
+class ControlPlanePort(Protocol):
     """The control plane's one entrance."""
 
     def call(self, group: str, command: str, /, **params: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class AgentFactory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandResult:
+class VerifiedCommand:
     """What running one verification command gave.
 
     Attributes:
@@ -129,7 +129,7 @@ class VerificationRun:
     """
 
     receipt: dict[str, Any]
-    results: tuple[CommandResult, ...]
+    results: tuple[VerifiedCommand, ...]
     receipt_path: Path | None
     conditions: Conditions | None = None
 

@@ -25,7 +25,7 @@ from runner.marker import Instruction, PromptMarker
 from runner.ports import SessionPlan
 from runner.replay import ScriptedModel
 from runner.replay.ask import Ask
-from runner.replay.script import Script, Session, ToolCall, Turn
+from runner.replay.script import ModelScript, ScriptSession, ScriptTurn, ToolCall
 from runner.replay.wire import text_blocks
 from runner.sandbox.process import bundled_agent
 from runner.shell_policy.decision import Decision
@@ -46,14 +46,16 @@ def allow_offered(
     return Decision.allow("test") if name in offered else Decision.deny("test", "not offered")
 
 
-def script(*turns: Turn) -> Script:
+def script(*turns: ScriptTurn) -> ModelScript:
     """Return a script that answers any prompt with these turns."""
-    return Script(session=(Session(fallback=True, repeat=True, turn=turns),))
+    return ModelScript(session=(ScriptSession(fallback=True, repeat=True, turn=turns),))
 
 
-def calls(*given: tuple[str, dict[str, Any]]) -> Turn:
+def calls(*given: tuple[str, dict[str, Any]]) -> ScriptTurn:
     """Return a turn that calls tools, in parallel when there are several."""
-    return Turn(tools=tuple(ToolCall(name=name, input=given_input) for name, given_input in given))
+    return ScriptTurn(
+        tools=tuple(ToolCall(name=name, input=given_input) for name, given_input in given)
+    )
 
 
 @dataclass
@@ -131,7 +133,7 @@ class Stage:
 
     def play(
         self,
-        turns: Sequence[Turn],
+        turns: Sequence[ScriptTurn],
         *,
         judge: InstructionJudge = allow_offered,
         instruction: Instruction = Instruction.CODING,

@@ -17,14 +17,13 @@ from tests.agent.containment.test_probe import contains
 from tests.agent.processes import LINUX_REASON, ON_LINUX
 from tests.agent.test_verifying import STEP, issued
 
-from runner.config.runner_file import Verification
+from runner.config.runner_file import VerificationTable
 from runner.marker import Instruction
-from runner.ports import CommandResult, VerificationRun
+from runner.ports import VerificationRun, VerifiedCommand
 from runner.records.receipts import latest_run
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.scratch import Scratch, project_state
-from runner.shell_policy.decision import Decision
-from runner.shell_policy.settings import PolicySettings
+from runner.shell_policy.decision import Decision, PolicySettings
 from runner.verification.verifier import SandboxedVerifier, make_verifier
 
 pytestmark = [
@@ -82,7 +81,7 @@ class Stage:
         self.project = project
         self.containment = containment
         self.verifier: SandboxedVerifier = make_verifier(
-            project, containment, settings=PolicySettings(), verification=Verification(**table)
+            project, containment, settings=PolicySettings(), verification=VerificationTable(**table)
         )
 
     def agent_runs(self, script: str) -> None:
@@ -93,7 +92,7 @@ class Stage:
     async def verify(self, *commands: str) -> VerificationRun:
         return await self.verifier.run(STEP, issued(*commands))
 
-    async def one(self, command: str) -> CommandResult:
+    async def one(self, command: str) -> VerifiedCommand:
         (result,) = (await self.verify(command)).results
         return result
 
@@ -101,14 +100,14 @@ class Stage:
 @pytest.fixture
 def stage(project: Path) -> Iterator[Callable[..., Stage]]:
     """Make a stage in the real box, with what `[verification]` says."""
-    with contained(Request(project, Path("/bin/sh"))) as containment:
+    with contained(ContainmentRequest(project, Path("/bin/sh"))) as containment:
         yield lambda **table: Stage(project, containment, **table)
 
 
 @pytest.fixture
 def open_stage(project: Path) -> Iterator[Callable[..., Stage]]:
     """Make a stage without a sandbox."""
-    with contained(Request(project, Path("/bin/sh"), wanted=False)) as containment:
+    with contained(ContainmentRequest(project, Path("/bin/sh"), wanted=False)) as containment:
         yield lambda **table: Stage(project, containment, **table)
 
 
@@ -232,7 +231,7 @@ def attacked(
     (project / "Makefile").write_text("check:\n\t@python3 test_add.py\n-include ignored.mk\n")
     commit(project)
     monkeypatch.setenv("PATH", f"{project}/.venv/bin:{tools}:{os.environ['PATH']}")
-    with contained(Request(project, Path("/bin/sh"))) as containment:
+    with contained(ContainmentRequest(project, Path("/bin/sh"))) as containment:
 
         def made(*names: str, **table: Any) -> Stage:
             stage = Stage(project, containment, **table)
@@ -518,7 +517,7 @@ async def test_a_project_below_the_root_of_its_repository_has_a_room(
     below.mkdir()
     (below / "ignored.x").write_text("x")
     (below / "seen.x").write_text("x")
-    with contained(Request(below, Path("/bin/sh"))) as containment:
+    with contained(ContainmentRequest(below, Path("/bin/sh"))) as containment:
         assert (await Stage(below, containment).one("ls")).output_tail == "seen.x"
 
 
@@ -575,7 +574,7 @@ async def test_in_place_is_what_the_user_can_ask_for(project: Path, open_stage: 
 
 @contains
 async def test_no_room_is_left_behind(project: Path) -> None:
-    with contained(Request(project, Path("/bin/sh"))) as containment:
+    with contained(ContainmentRequest(project, Path("/bin/sh"))) as containment:
         made = Stage(project, containment)
         assert containment.scratch is not None
         sessions = containment.scratch.root / "sessions"

@@ -13,7 +13,7 @@ import pytest
 from tests.agent.containment.test_probe import contains
 from tests.agent.test_cleanroom import LONG, RUSTUP, Stage, cargo_runs, commit
 
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 
 pytestmark = [pytest.mark.anyio, pytest.mark.storm, LONG, pytest.mark.timeout(600), contains]
 
@@ -136,7 +136,7 @@ async def test_an_honest_project_passes_and_a_broken_one_does_not(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("RUSTUP_HOME", str(RUSTUP))
     monkeypatch.setenv("PATH", f"{project}/.venv/bin:{os.environ['PATH']}")
-    with contained(Request(project, Path("/bin/sh"))) as containment:
+    with contained(ContainmentRequest(project, Path("/bin/sh"))) as containment:
         stage = Stage(project, containment)
         stage.agent_runs(language.works)
         honest = await stage.one(language.proof)

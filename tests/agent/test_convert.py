@@ -14,7 +14,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from runner.agent.claude.convert import stream_events
+from runner.agent.claude.session import stream_events
 from runner.events import (
     StreamApiRetry,
     StreamError,

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from runner.agent.claude.hooks import HOOK_TIMEOUT_SECONDS, deny_by_default, judge_call
+from runner.agent.claude.factory import HOOK_TIMEOUT_SECONDS, deny_by_default, judge_call
 from runner.events import StreamToolDenied
 from runner.shell_policy.decision import Decision
 

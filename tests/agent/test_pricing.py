@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from runner.agent.claude.pricing import SpentTokens
+from runner.agent.claude.usage import SpentTokens
 
 USAGE = {"input_tokens": 1_000_000, "output_tokens": 100_000}
 

@@ -29,7 +29,7 @@ from runner.loop.prompts import build_prompt
 from runner.marker import Instruction, PromptMarker
 from runner.ports import SessionPlan
 from runner.replay import ScriptedModel
-from runner.replay.script import Failure, Turn
+from runner.replay.script import Failure, ScriptTurn
 from runner.sandbox.process import bundled_agent
 from runner.shell_policy.decision import Decision
 
@@ -39,7 +39,7 @@ on_linux = pytest.mark.skipif(not ON_LINUX, reason=LINUX_REASON)
 
 # The agent's own stand-in while it could load tools later; it has no implementation.
 PLACEHOLDER = "DeferredToolPlaceholder"
-BYE = Turn(text="Bye.")
+BYE = ScriptTurn(text="Bye.")
 DELIVERABLE = {"id": "UI-001", "description": "A thing", "acceptanceCriteria": ["It is there"]}
 NEAR_PROTECTED = (".gitignore", ".github/workflows/test.yml", ".runner-note.md")
 CANARY_NAMES = ("hook", "local-hook", "user-hook", "server")
@@ -345,14 +345,14 @@ def test_a_tool_does_not_run_unless_the_policy_said_yes(
 def test_what_can_not_be_mended_by_trying_again_ends_at_once(
     status: int, requests: int, stage: Stage
 ) -> None:
-    played = stage.play([Turn(error=Failure(status=status))])
+    played = stage.play([ScriptTurn(error=Failure(status=status))])
     assert played.result.outcome is SessionOutcome.EXECUTION_ERROR
     assert (played.result.http_status, played.result.fatal) == (status, True)
     assert len(played.requests) <= requests
 
 
 def test_a_key_that_is_refused_is_called_so(stage: Stage) -> None:
-    result = stage.play([Turn(error=Failure(status=401))]).result
+    result = stage.play([ScriptTurn(error=Failure(status=401))]).result
     assert result.error is not None
     assert result.error.startswith("The API refused the key (HTTP 401)")
 
@@ -363,7 +363,7 @@ def test_a_busy_service_is_no_quota(stage: Stage) -> None:
         message="Server is temporarily limiting requests (not your usage limit)",
         headers={"x-should-retry": "false"},
     )
-    result = stage.play([Turn(error=busy)]).result
+    result = stage.play([ScriptTurn(error=busy)]).result
     assert (result.outcome, result.fatal) == (SessionOutcome.EXECUTION_ERROR, False)
     assert "(not your usage limit)" in str(result.error)
 
@@ -388,7 +388,7 @@ def test_an_error_of_the_presenter_is_not_taken_for_one_of_the_agent(stage: Stag
 # --- Ends. ---
 
 
-def _long_work(stage: Stage) -> Turn:
+def _long_work(stage: Stage) -> ScriptTurn:
     """Return a call that says when it runs, resists SIGTERM, and has detached a process."""
     started = stage.project / "started"
     command = f"trap '' TERM; setsid sleep 301 & touch '{started}'; sleep 302; sleep 303"
@@ -414,10 +414,10 @@ def test_an_interrupt_in_mid_turn_leaves_nothing(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "turn",
-    [Turn(text="late", delay_ms=600_000), Turn(error=Failure(status=500))],
+    [ScriptTurn(text="late", delay_ms=600_000), ScriptTurn(error=Failure(status=500))],
     ids=["the server never answers", "between two attempts"],
 )
-def test_an_interrupt_ends_the_wait_for_the_service(turn: Turn, stage: Stage) -> None:
+def test_an_interrupt_ends_the_wait_for_the_service(turn: ScriptTurn, stage: Stage) -> None:
     async def interrupt(session: ClaudeSession) -> None:
         await anyio.sleep(0.5)
         await session.interrupt()

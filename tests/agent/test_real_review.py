@@ -8,12 +8,12 @@ from tests.agent.stage import Stage, allow_all, calls
 from runner.agent.claude.tools import offered_tools
 from runner.deliverables.model import Phase
 from runner.marker import Instruction
-from runner.replay.script import Turn
+from runner.replay.script import ScriptTurn
 
 pytestmark = pytest.mark.e2e
 
 SUBMIT = "mcp__runner__submit_review"
-BYE = Turn(text="Bye.")
+BYE = ScriptTurn(text="Bye.")
 FINDING = {"severity": "major", "title": "It breaks", "detail": "I ran it."}
 
 

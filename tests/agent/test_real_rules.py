@@ -10,7 +10,7 @@ from runner.agent.claude.factory import ClaudeAgentFactory, InstructionJudge
 from runner.agent.claude.options import AgentSettings
 from runner.config.agent_file import AgentFile
 from runner.deliverables.tools import DeliverableTools
-from runner.replay.script import Turn
+from runner.replay.script import ScriptTurn
 from runner.sandbox.process import bundled_agent
 
 pytestmark = pytest.mark.e2e
@@ -64,7 +64,7 @@ def played(stage: Stage) -> Played:
         calls(("WebFetch", {"url": "https://other.example.org/", "prompt": "x"})),
         calls(("Write", {"file_path": f"{stage.project}/.runner/status.json", "content": "{}"})),
         calls(("Write", {"file_path": "/var/tmp/not-in-the-project.txt", "content": "x"})),
-        Turn(text="Bye."),
+        ScriptTurn(text="Bye."),
     ]
     return stage.play(turns, judge=allow_all)
 

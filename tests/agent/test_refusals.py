@@ -1,6 +1,6 @@
 """What the agent refused by itself is shown to the user, too."""
 
-from runner.agent.claude.refusals import Refusals
+from runner.agent.claude.session import Refusals
 from runner.events import StreamToolDenied, StreamToolInvocation, StreamToolResponse
 
 CALL = StreamToolInvocation("t1", "Write", {"file_path": "/p/.runner/status.json"})

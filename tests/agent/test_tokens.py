@@ -2,8 +2,7 @@
 
 import pytest
 
-from runner.agent.claude.pricing import SpentTokens
-from runner.agent.claude.usage import reported_tokens, tokens_since
+from runner.agent.claude.usage import SpentTokens, reported_tokens, tokens_since
 from runner.events import TokenUse
 
 REPORTED = {

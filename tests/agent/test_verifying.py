@@ -26,12 +26,11 @@ from tests.agent.processes import (
 
 from runner.autonomy.inputs import Receipt
 from runner.errors import StateWriteError, UsageError
-from runner.ports import CommandResult, VerificationRun
+from runner.ports import VerificationRun, VerifiedCommand
 from runner.records.receipts import latest_run
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.status import Containment
-from runner.shell_policy.decision import Decision
-from runner.shell_policy.settings import PolicySettings
+from runner.shell_policy.decision import Decision, PolicySettings
 from runner.verification.verifier import (
     SandboxedVerifier,
     judge_verification,
@@ -112,7 +111,7 @@ def receipts(project: Path) -> list[Path]:
     return list(project.rglob("receipt.json"))
 
 
-async def one(verifier: SandboxedVerifier, command: str) -> CommandResult:
+async def one(verifier: SandboxedVerifier, command: str) -> VerifiedCommand:
     (result,) = (await verifier.run(STEP, issued(command))).results
     return result
 
@@ -391,7 +390,7 @@ def box(project: Path, monkeypatch: pytest.MonkeyPatch, mark: str) -> Iterator[C
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
     monkeypatch.setenv("ANTHROPIC_API_KEY", "very-secret")
     monkeypatch.setenv(MARK, mark)
-    with contained(Request(project, Path("/bin/sh"))) as containment:
+    with contained(ContainmentRequest(project, Path("/bin/sh"))) as containment:
         yield containment
 
 
@@ -460,7 +459,7 @@ async def test_the_network_is_open_or_closed_as_for_the_agent(
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         command = f"import socket; socket.create_connection(('127.0.0.1', {port})).close()"
-        request = Request(project, Path("/bin/sh"), network=network)
+        request = ContainmentRequest(project, Path("/bin/sh"), network=network)
         with contained(request) as containment:
             run = await _contained(project, containment, f'{PYTHON} -c "{command}"')
     assert run.results[0].exit_code == expected

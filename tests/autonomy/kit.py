@@ -23,17 +23,17 @@ from runner.autonomy.engine.transition import Transition
 from runner.autonomy.engine.turn import Env
 from runner.autonomy.enums import (
     GatePolicy,
+    GateVerdict,
     StepOutcome,
     StepType,
     TaskStatus,
-    Verdict,
 )
 from runner.autonomy.inputs import CommandResult, Receipt, StepReport
 from runner.autonomy.models import (
     GateFinding,
     JournalEntry,
-    Limits,
     Outbox,
+    SessionLimits,
     SessionState,
     StopConditions,
     TaskChange,
@@ -200,7 +200,7 @@ class Caller:
             self.env,
             phase_id=step.phase_id,
             step_id=step.step_id,
-            verdict=Verdict(verdict),
+            verdict=GateVerdict(verdict),
             findings=[
                 GateFinding(severity="major", title="It is wrong.", deliverable_id=task_id)
                 for task_id in about
@@ -269,7 +269,7 @@ def start_options(
     proof_ttl: int = 15,
 ) -> StartOptions:
     return StartOptions(
-        limits=Limits(**(limits or {})),
+        limits=SessionLimits(**(limits or {})),
         stop_conditions=StopConditions(
             stop_on_phase_completion=stop, auto_retry_fidelity_gate=auto_retry
         ),

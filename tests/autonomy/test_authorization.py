@@ -9,7 +9,7 @@ import pytest
 from tests.autonomy.plane import Client, Clock
 from tests.autonomy.surface import Caller
 
-from runner.autonomy.access.denials import MOST_REFUSALS
+from runner.autonomy.access.guard import MOST_REFUSALS
 
 ONE_REFUSAL = """
 import json, sys

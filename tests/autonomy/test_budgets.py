@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.autonomy.plane import Client, Clock, write_status
 
-from runner.autonomy.budgets import budget_of, chosen_seconds
+from runner.autonomy.calls import budget_of, chosen_seconds
 from runner.autonomy.codes import RefusedError
 from runner.files import locked
 

@@ -12,8 +12,7 @@ from tests.autonomy.surface import Caller, flag, write_configuration
 from tests.autonomy.test_roles import WELL_FORMED
 
 from runner import __version__
-from runner.autonomy.access.flags import COMMAND_FLAGS
-from runner.autonomy.access.roles import Key
+from runner.autonomy.access.callers import COMMAND_FLAGS, Key
 from runner.config.feature_flags import FEATURE_FLAGS, resolve_flags
 from runner.errors import ConfigError
 

@@ -7,7 +7,7 @@ from tests.autonomy.kit import Caller, make_spec
 
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.engine.gates import mint_evidence, policy_passes
-from runner.autonomy.enums import GatePolicy, Verdict
+from runner.autonomy.enums import GatePolicy, GateVerdict
 
 SPEC = make_spec({"p1": ["A"], "p2": ["B"]})
 
@@ -33,7 +33,7 @@ def _at_gate(**options: Any) -> Caller:
     ],
 )
 def test_a_policy_decides_what_a_verdict_means(policy: str, verdict: str, passes: bool) -> None:
-    assert policy_passes(GatePolicy(policy), Verdict(verdict)) is passes
+    assert policy_passes(GatePolicy(policy), GateVerdict(verdict)) is passes
 
 
 def test_a_failed_review_is_mended_and_reviewed_again() -> None:
@@ -215,7 +215,7 @@ def test_an_edited_verdict_is_noticed() -> None:
     report = caller.review("fail")
     evidence = caller.state.pending_gate_evidence
     assert evidence is not None
-    edited = evidence.evolve(verdict=Verdict.PASS)
+    edited = evidence.evolve(verdict=GateVerdict.PASS)
     caller.state = caller.state.evolve(pending_gate_evidence=edited)
     _refused(caller, report, "GATE_INTEGRITY_CHECKSUM")
 
@@ -252,7 +252,7 @@ def test_only_the_outstanding_gate_step_can_be_reviewed() -> None:
             caller.env,
             phase_id="p1",
             step_id=step["step_id"],
-            verdict=Verdict.PASS,
+            verdict=GateVerdict.PASS,
         )
     assert caught.value.code == "STEP_MISMATCH"
 

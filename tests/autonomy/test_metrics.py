@@ -14,11 +14,9 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from tests.autonomy.plane import Client, Clock, write_status
 
 from runner.autonomy.observability import observe as observing
-from runner.autonomy.observability.export import exporting
-from runner.autonomy.observability.logs import LOGGER, JsonLines
-from runner.autonomy.observability.meter import METRICS_FILE
+from runner.autonomy.observability.export import TextFileExporter, exporting
 from runner.autonomy.observability.metrics import Measurement, Metric
-from runner.autonomy.observability.text_file import TextFileExporter
+from runner.autonomy.observability.observe import LOGGER, METRICS_FILE, JsonLines
 from runner.files import locked
 
 

@@ -11,8 +11,7 @@ from tests.autonomy.surface import Caller, flag
 from tests.autonomy.test_malformed import _files
 from tests.autonomy.test_roles import WELL_FORMED
 
-from runner.autonomy.access.callers import Policy
-from runner.autonomy.access.roles import REQUIRED_ROLES, Key
+from runner.autonomy.access.callers import REQUIRED_ROLES, Key, Policy
 from runner.autonomy.codes import RefusedError
 from runner.config.feature_flags import FEATURE_FLAGS, FeatureFlags, resolve_flags
 from runner.config.postures import Posture, Role, Standing

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from runner.autonomy.enums import Verdict
+from runner.autonomy.enums import GateVerdict
 from runner.autonomy.models import GateEvidence, GateFinding
-from runner.autonomy.store.review_file import render_review
+from runner.autonomy.store.documents import render_review
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 FORGED = [
@@ -32,7 +32,7 @@ def evidence(text: str) -> GateEvidence:
         session_id="auto_1",
         step_id="step_1",
         phase_id="p1",
-        verdict=Verdict.FAIL,
+        verdict=GateVerdict.FAIL,
         token_hash="",
         issued_at=NOON,
         expires_at=NOON + timedelta(hours=1),

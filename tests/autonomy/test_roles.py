@@ -8,7 +8,7 @@ import pytest
 from tests.autonomy.plane import Client
 from tests.autonomy.surface import Caller
 
-from runner.autonomy.access.roles import LOOP_COMMANDS, MUTATIONS, PRIVILEGES, REQUIRED_ROLES, Key
+from runner.autonomy.access.callers import LOOP_COMMANDS, MUTATIONS, PRIVILEGES, REQUIRED_ROLES, Key
 from runner.config.postures import Role
 
 WELL_FORMED: dict[Key, dict[str, Any]] = {

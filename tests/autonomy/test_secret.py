@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.autonomy.store.secret import load_key
+from runner.autonomy.store.trust import load_key
 from runner.errors import StateCorruptError, StateError
 
 

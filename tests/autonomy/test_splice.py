@@ -11,8 +11,7 @@ from tests.autonomy.plane import statuses, write_status
 
 from runner.autonomy.enums import TaskStatus
 from runner.autonomy.models import TaskChange
-from runner.autonomy.spec import splice
-from runner.autonomy.spec.source import SpecSource, SpecUnreadableError
+from runner.autonomy.spec.source import SpecSource, SpecUnreadableError, is_plain, with_status
 
 _IDS = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=5, unique=True)
 
@@ -41,9 +40,9 @@ def test_exactly_the_one_status_changes(
     nested = data.draw(st.sampled_from([{}, {"id": ids[0], "passed": True, "blocked": False}]))
     document = _document(ids, note=nested)
     text = _dump(document)
-    assert splice.is_plain(text, ids)
+    assert is_plain(text, ids)
     victim = data.draw(st.integers(0, len(ids) - 1))
-    changed = splice.with_status(text, ids[victim], status)
+    changed = with_status(text, ids[victim], status)
     assert changed is not None
     document["deliverables"][victim] |= {
         "passed": status is TaskStatus.PASSED,
@@ -63,17 +62,17 @@ def test_exactly_the_one_status_changes(
     ],
 )
 def test_another_layout_is_not_touched(text: str) -> None:
-    assert not splice.is_plain(text.encode(), ["A"])
+    assert not is_plain(text.encode(), ["A"])
 
 
 def test_text_that_names_other_deliverables_is_not_plain() -> None:
     text = _dump(_document(["A", "B"]))
-    assert not splice.is_plain(text, ["B", "A"])
-    assert not splice.is_plain(text, ["A"])
+    assert not is_plain(text, ["B", "A"])
+    assert not is_plain(text, ["A"])
 
 
 def test_an_unknown_deliverable_is_not_found() -> None:
-    assert splice.with_status(_dump(_document(["A"])), "B", TaskStatus.PASSED) is None
+    assert with_status(_dump(_document(["A"])), "B", TaskStatus.PASSED) is None
 
 
 def _source(workspace: Path) -> SpecSource:

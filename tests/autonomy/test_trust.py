@@ -12,7 +12,7 @@ from tests.autonomy.kit import KEY, START
 
 from runner.autonomy.store.anchors import Anchor, Anchors
 from runner.autonomy.store.keyring import LIFETIME, KeyRing
-from runner.autonomy.store.sealing import Sealer
+from runner.autonomy.store.trust import Sealer
 from runner.errors import StateCorruptError, StateError
 
 SEALER = Sealer(lambda: KEY, "/project")

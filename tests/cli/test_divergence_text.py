@@ -1,6 +1,6 @@
 """Where a replay left its recording, on a terminal of 80 columns."""
 
-from runner.cli.divergence_text import laid_out
+from runner.cli.present import laid_out
 
 RESULT = "Turn 3 of coding CLI-001 (iteration 2): The result of Bash (python3 greet.py) is not the "
 

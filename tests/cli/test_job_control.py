@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.terminals import CTRL_Z, Terminal, terminal
 
-from runner.cli.presenter.job_control import JobControl
+from runner.cli.presenter.terminal import JobControl
 
 SCENES = Path(__file__).with_name("scenes.py")
 ROOT = Path(__file__).resolve().parents[2]

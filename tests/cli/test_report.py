@@ -21,29 +21,28 @@ from tests.cli.control.kit import Cli, make_workspace
 from runner.deliverables.model import Counts
 from runner.deliverables.workspace import status_path
 from runner.records.agent_sessions import history_path
-from runner.report.data import report_object
 from runner.report.facts import (
-    AgentSession,
-    Command,
-    Deliverable,
+    AutonomousSessionFact,
+    CommandFact,
+    DeliverableFact,
     Denial,
     Event,
-    Evidence,
-    Finding,
+    EvidenceFact,
+    FindingFact,
     ModelUse,
     Need,
-    Outcome,
-    Phase,
+    PhaseFact,
     Report,
     Review,
-    Run,
-    Session,
-    Step,
+    RunFact,
+    RunOutcome,
+    SessionFact,
+    StepFact,
     Took,
-    Verification,
+    VerificationFact,
     Work,
 )
-from runner.report.page import html_page
+from runner.report.page import html_page, report_object
 from runner.report.text import report_lines
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -53,20 +52,20 @@ OWN_ELEMENTS = {"script", "iframe", "object", "embed", "form", "link", "img", "b
 def full(text: str) -> Report:
     """Return a report that holds `text` wherever a report holds words."""
     took = Took(1.5, 90.0, 2)
-    session = AgentSession(
+    session = SessionFact(
         1, text, text, text, text, NOW, text, text, text, NOW, 60.0, text, text, text, 0.5
     )
-    step = Step(text, text, text, text, NOW, NOW, text, text, text, text)
-    commands = (Command(text, 1, text, f"{text}\n{text}"),)
-    finding = Finding(text, text, text, text, text)
+    step = StepFact(text, text, text, text, NOW, NOW, text, text, text, text)
+    commands = (CommandFact(text, 1, text, f"{text}\n{text}"),)
+    finding = FindingFact(text, text, text, text, text)
     return Report(
         generated_at=NOW,
         runner_version=text,
         project_dir=text,
         spec_id=text,
         spec_title=text,
-        session=Session(text, text, NOW, NOW, text, text, 1, text, last_error=text),
-        outcome=Outcome("attention", text, text),
+        session=AutonomousSessionFact(text, text, NOW, NOW, text, text, 1, text, last_error=text),
+        outcome=RunOutcome("attention", text, text),
         counts=Counts(3, 1, 1, 1),
         began_at=NOW,
         last_at=NOW,
@@ -77,7 +76,7 @@ def full(text: str) -> Report:
         denied_total=1,
         needs=(Need(text, text),),
         phases=(
-            Phase(
+            PhaseFact(
                 text,
                 text,
                 gate="failed",
@@ -85,7 +84,7 @@ def full(text: str) -> Report:
                 waiver_reason=text,
                 steps=(step,),
                 verifications=(
-                    Verification(text, NOW, 1, passed=False, accepted=True, commands=commands,
+                    VerificationFact(text, NOW, 1, passed=False, accepted=True, commands=commands,
                                  receipt_path=text, receipt_hash=text),
                 ),
                 reviews=(Review(NOW, text, text, False, text, (finding,), text, text),),
@@ -94,11 +93,11 @@ def full(text: str) -> Report:
             ),
         ),
         deliverables=(
-            Deliverable(text, text, "blocked", text, (text,), (text,), (text,),
-                        Evidence(NOW, text, text, text, text, 1)),
+            DeliverableFact(text, text, "blocked", text, (text,), (text,), (text,),
+                        EvidenceFact(NOW, text, text, text, text, 1)),
         ),
         sessions=(session, replace(session, number=2, ended_at=None, outcome=None)),
-        runs=(Run(NOW, text, text, text, text, text, 1, 60.0, 0.5),),
+        runs=(RunFact(NOW, text, text, text, text, text, 1, 60.0, 0.5),),
         models=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
         models_outside=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
         work=(Work(text, took),),
@@ -224,8 +223,8 @@ def test_lines_fit_into_eighty_columns() -> None:
 
 
 def test_of_very_many_deliverables_those_come_first_that_have_not_passed() -> None:
-    many = tuple(Deliverable(f"D-{n}", "x", "passed", "p") for n in range(99))
-    items = (*many, Deliverable("D-99", "x", "blocked", "p"))
+    many = tuple(DeliverableFact(f"D-{n}", "x", "passed", "p") for n in range(99))
+    items = (*many, DeliverableFact("D-99", "x", "blocked", "p"))
     lines = list(report_lines(replace(full("x"), deliverables=items, deliverables_total=5000)))
     first = lines.index("Deliverables") + 1
     assert lines[first].startswith("  [BLOCKED] D-99")

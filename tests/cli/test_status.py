@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from tests.cli.phases import row
 
 from runner.autonomy.assembly import open_control_plane
-from runner.checkpoints.ledger import STASH, Checkpoint, Ledger
+from runner.checkpoints.ledger import STASH, Checkpoint, CheckpointLedger
 from runner.cli.main import run_command_line
 from runner.cli.status_view import StatusView, status_lines
 from runner.deliverables.model import Deliverable, Status, StatusFile
@@ -290,7 +290,7 @@ def test_wide_characters_are_counted_as_they_are_shown(project: Project) -> None
 
 def test_what_was_rolled_back_is_not_done(project: Project) -> None:
     project.plan({"deliverables": [_item("A", passed=True)]})
-    ledger = Ledger(project.folder)
+    ledger = CheckpointLedger(project.folder)
     ledger.prepare()
     ledger.add(Checkpoint(STASH, "stash-1", STASH, "a" * 40, "b" * 40, "refs/x", "now"))
     assert "nothing is left" not in project.text()

@@ -7,22 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.test_report import full
 
-from runner.report.facts import AgentSession, Phase, Report, Verification
+from runner.report.facts import PhaseFact, Report, SessionFact, VerificationFact
 from runner.report.timeline import LABELS, WIDTH, Timeline, timeline_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def session(begin: float, minutes: float, *, phase: str | None = "p1") -> AgentSession:
+def session(begin: float, minutes: float, *, phase: str | None = "p1") -> SessionFact:
     start = NOW + begin * MINUTE
-    return AgentSession(
+    return SessionFact(
         1, "r", "run", "coding", "m", start, phase_id=phase, ended_at=start + minutes * MINUTE
     )
 
 
-def drawn(*sessions: AgentSession, phases: tuple[str, ...] = ("p1",)) -> Timeline:
-    made = tuple(Phase(name, name) for name in phases)
+def drawn(*sessions: SessionFact, phases: tuple[str, ...] = ("p1",)) -> Timeline:
+    made = tuple(PhaseFact(name, name) for name in phases)
     report: Report = replace(full("x"), sessions=sessions, phases=made)
     timeline = timeline_of(report)
     assert timeline is not None
@@ -66,8 +66,8 @@ def test_many_phases_share_the_last_lane() -> None:
 
 
 def test_a_verification_that_failed_is_marked_as_such() -> None:
-    run = Verification("s", NOW, 1, passed=False, accepted=False)
-    report = replace(full("x"), phases=(Phase("p1", "p1", verifications=(run,)),))
+    run = VerificationFact("s", NOW, 1, passed=False, accepted=False)
+    report = replace(full("x"), phases=(PhaseFact("p1", "p1", verifications=(run,)),))
     timeline = timeline_of(report)
     assert timeline is not None
     assert [(mark.kind, mark.good) for mark in timeline.marks] == [("verification", False)]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from runner.app.verification import place_of_verification, require_runnable_verification
-from runner.config.runner_file import Verification, load_runner_file
+from runner.config.runner_file import VerificationTable, load_runner_file
 from runner.errors import ConfigError
-from runner.shell_policy.settings import PolicySettings
+from runner.shell_policy.decision import PolicySettings
 
 
 def _commands(project: Path, text: str) -> None:
@@ -38,7 +38,7 @@ def test_a_setup_command_that_the_policy_denies_is_refused(tmp_path: Path) -> No
 def test_setup_left_out_is_detected_and_an_empty_one_is_none(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"dependencies": {"x": "1"}}')
     environ = {"PATH": os.environ["PATH"]}
-    detected = place_of_verification(tmp_path, Verification(), environ)
+    detected = place_of_verification(tmp_path, VerificationTable(), environ)
     _commands(tmp_path, '"true"]\nsetup = [')
     declared = place_of_verification(tmp_path, load_runner_file(tmp_path).verification, environ)
     assert "`npm install --no-audit" in detected[0]
@@ -51,5 +51,7 @@ def test_setup_left_out_is_detected_and_an_empty_one_is_none(tmp_path: Path) -> 
 def test_why_commands_run_in_place_is_told(
     tmp_path: Path, in_place: bool, path: str, why: str
 ) -> None:
-    told, clean = place_of_verification(tmp_path, Verification(in_place=in_place), {"PATH": path})
+    told, clean = place_of_verification(
+        tmp_path, VerificationTable(in_place=in_place), {"PATH": path}
+    )
     assert (why in told, clean) == (True, False)

@@ -28,8 +28,8 @@ from runner.config.agent_rules import (
 from runner.errors import ConfigError
 from runner.marker import Instruction
 from runner.ports import SessionPlan
+from runner.shell_policy.decision import ALL_PROFILES
 from runner.shell_policy.policy import judge_command
-from runner.shell_policy.settings import ALL_PROFILES
 
 PATH = Path("/p/.runner/agent.json")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.config.mcp_servers import HIDDEN, check_server, check_server_name, redacted
+from runner.config.agent_file import HIDDEN, check_server, check_server_name, redacted
 
 
 @pytest.mark.parametrize(

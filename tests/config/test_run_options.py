@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from runner.config.catalogue import RUN_OPTIONS
-from runner.config.resolve import choose
-from runner.config.run_options import RunOptions
+from runner.config.resolve import RunOptions, choose
 
 
 def test_the_defaults_are_those_of_the_catalogue(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from runner.config.catalogue import ALL_OPTIONS
 from runner.config.runner_file import (
-    Budget,
+    BudgetTable,
     Notify,
     PostureTable,
     RunnerFile,
-    Verification,
+    VerificationTable,
     load_runner_file,
     parse_runner_file,
 )
@@ -79,8 +79,8 @@ def test_the_tables_are_kept() -> None:
     file = _parsed(EVERYTHING)
     assert file.feature_flags == {"autonomy_sessions": True, "autonomy_rebase": False}
     assert file.posture == PostureTable("supervised", "maintainer")
-    assert file.verification == Verification(("pytest -q", "ruff check"), 5.0)
-    assert file.budget == Budget(50.0)
+    assert file.verification == VerificationTable(("pytest -q", "ruff check"), 5.0)
+    assert file.budget == BudgetTable(50.0)
     assert file.notify == Notify(
         ("notify-send", "runner"), "https://example.com/hook", ("finished",)
     )

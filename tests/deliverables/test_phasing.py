@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
 from runner.deliverables.phasing import PhaseDraft
-from runner.deliverables.transitions import Draft, create, set_status
+from runner.deliverables.transitions import DeliverableDraft, create, set_status
 from runner.errors import DeliverableError
 
 _EMPTY = StatusFile(spec_id="spec")
 
 
-def _draft(name: str, phase: str | None = None, *needs: str) -> Draft:
-    return Draft(name, "Thing", ("works",), phase=phase, depends_on=needs)
+def _draft(name: str, phase: str | None = None, *needs: str) -> DeliverableDraft:
+    return DeliverableDraft(name, "Thing", ("works",), phase=phase, depends_on=needs)
 
 
 def _phase(name: str, title: str = "Title", *commands: str) -> PhaseDraft:
@@ -65,7 +65,7 @@ def test_a_later_plan_appends_its_phases() -> None:
     ],
 )
 def test_a_plan_that_can_not_be_worked_through_is_refused(
-    drafts: list[Draft], phases: list[PhaseDraft], reason: str
+    drafts: list[DeliverableDraft], phases: list[PhaseDraft], reason: str
 ) -> None:
     with pytest.raises(DeliverableError, match=rf"{reason}.*Nothing was created"):
         create(_EMPTY, drafts, phases)

@@ -11,7 +11,7 @@ from pathlib import Path
 import runner
 from runner.deliverables.model import Status
 from runner.deliverables.repository import StatusRepository
-from runner.deliverables.transitions import Draft, create
+from runner.deliverables.transitions import DeliverableDraft, create
 
 _SOURCE = str(Path(runner.__file__).parents[1])
 
@@ -28,7 +28,7 @@ def _python(code: str, *args: str) -> "subprocess.Popen[str]":
 
 def _repository(tmp_path: Path, count: int) -> StatusRepository:
     repository = StatusRepository(tmp_path / ".runner" / "status.json")
-    drafts = [Draft(f"UI-{number:03d}", "Thing", ("works",)) for number in range(count)]
+    drafts = [DeliverableDraft(f"UI-{number:03d}", "Thing", ("works",)) for number in range(count)]
     repository.update(lambda file: create(file, drafts))
     return repository
 
@@ -102,7 +102,7 @@ def test_killed_writers_leave_a_whole_file_and_a_free_lock(tmp_path: Path) -> No
         document = json.loads(repository.path.read_bytes())
         assert len(document["deliverables"]) == 200
     file = StatusRepository(repository.path, lock_timeout=1).update(
-        lambda current: create(current, [Draft("UI-900", "Thing", ("works",))])
+        lambda current: create(current, [DeliverableDraft("UI-900", "Thing", ("works",))])
     )
     assert file.counts.total == 201
 

@@ -13,7 +13,7 @@ import pytest
 
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
 from runner.deliverables.repository import MAX_FILE_BYTES, StatusRepository
-from runner.deliverables.transitions import Draft, create, deprecate, set_status
+from runner.deliverables.transitions import DeliverableDraft, create, deprecate, set_status
 from runner.errors import (
     DeliverableError,
     LockTimeoutError,
@@ -80,7 +80,7 @@ def _json(repository: StatusRepository) -> Any:
 
 
 def _add(name: str) -> Any:
-    return lambda file: create(file, [Draft(name, "Größe", ("works",))])
+    return lambda file: create(file, [DeliverableDraft(name, "Größe", ("works",))])
 
 
 def _pass(name: str) -> Any:

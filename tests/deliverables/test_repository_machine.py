@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from runner.deliverables.model import Status
 from runner.deliverables.repository import StatusRepository
-from runner.deliverables.transitions import Draft, create, deprecate, set_status
+from runner.deliverables.transitions import DeliverableDraft, create, deprecate, set_status
 from runner.errors import DeliverableError
 
 _IDS = [f"{kind}-{number:03d}" for kind in ("UI", "API") for number in range(4)]
@@ -57,7 +57,7 @@ class RepositoryMachine(RuleBasedStateMachine):
 
     @rule(target=known, names=st.lists(st.sampled_from(_IDS), max_size=3))
     def create(self, names: list[str]) -> str:
-        drafts = [Draft(name, "Thing", ("works",)) for name in names]
+        drafts = [DeliverableDraft(name, "Thing", ("works",)) for name in names]
         is_new = bool(names) and len({*names}) == len(names) and not {*names} & {*self._statuses}
         assert self._accepts(lambda file: create(file, drafts)) is is_new
         if is_new:

@@ -6,15 +6,17 @@ from datetime import date
 import pytest
 
 from runner.deliverables.model import Deliverable, Status, StatusFile
-from runner.deliverables.transitions import Draft, create, deprecate, set_status
+from runner.deliverables.transitions import DeliverableDraft, create, deprecate, set_status
 from runner.errors import DeliverableError
 
 _DAY = date(2025, 1, 10)
 _EMPTY = StatusFile(spec_id="spec")
 
 
-def _draft(name: str, *needs: str) -> Draft:
-    return Draft(id=name, description="Thing", acceptance_criteria=("works",), depends_on=needs)
+def _draft(name: str, *needs: str) -> DeliverableDraft:
+    return DeliverableDraft(
+        id=name, description="Thing", acceptance_criteria=("works",), depends_on=needs
+    )
 
 
 def _with(status: Status) -> StatusFile:

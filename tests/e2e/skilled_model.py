@@ -7,10 +7,17 @@ from typing import Any
 
 from tests.e2e.skill import Playing
 
-from runner.replay.player import Place, Player
+from runner.replay.player import ConversationPlace, Player
 from runner.replay.script import Failure, parse_script
 from runner.replay.server import ScriptedModel
-from runner.replay.wire import Answer, blocks_of, stable_id, text_blocks, tool_results, user_texts
+from runner.replay.wire import (
+    ModelAnswer,
+    blocks_of,
+    stable_id,
+    text_blocks,
+    tool_results,
+    user_texts,
+)
 
 Json = dict[str, Any]
 
@@ -50,7 +57,7 @@ class _SkilledPlayer(Player):
         self.results: list[str] = []
         self.tools: dict[str, Json] = {}
 
-    def play(self, request: Json, place: Place) -> Answer | Failure:
+    def play(self, request: Json, place: ConversationPlace) -> ModelAnswer | Failure:
         messages: Sequence[Json] = request["messages"]
         if not request.get("tools"):
             return _answer([{"type": "text", "text": "OK"}], messages)
@@ -89,6 +96,6 @@ def _text(result: Json) -> str:
     return content if isinstance(content, str) else "\n".join(text_blocks(blocks_of(content)))
 
 
-def _answer(blocks: Sequence[Json], messages: Sequence[Json]) -> Answer:
+def _answer(blocks: Sequence[Json], messages: Sequence[Json]) -> ModelAnswer:
     usage = {"input_tokens": 100, "output_tokens": 10}
-    return Answer(stable_id("msg", len(messages), json.dumps(blocks)), tuple(blocks), usage)
+    return ModelAnswer(stable_id("msg", len(messages), json.dumps(blocks)), tuple(blocks), usage)

@@ -31,7 +31,7 @@ from runner.ports import SessionPlan
 from runner.replay import ScriptedModel, parse_script
 from runner.sandbox.binary import candidates
 from runner.sandbox.overlay import collect_note
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.process import bundled_agent
 from runner.shell_policy.decision import Decision
 
@@ -377,7 +377,7 @@ async def test_a_verify_session_changes_nothing_but_the_note(place: Place) -> No
 async def _verify(place: Place, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Run one verify session on a throw-away copy; return what it changed there."""
     agent = bundled_agent()
-    with contained(Request(place.project, agent, environment)) as containment:
+    with contained(ContainmentRequest(place.project, agent, environment)) as containment:
         factory = ClaudeAgentFactory(
             AgentSettings(place.project, agent, environment),
             judge=lambda *_: Decision.allow("test"),

@@ -13,8 +13,8 @@ from tests.e2e.harness import SPEC, Project, agent_environment, project
 from tests.e2e.scripts import REVIEW_PASS
 
 from runner.replay import ScriptedModel, load_script
+from runner.replay.cleaner import without_volatile
 from runner.replay.demo import demo_script, demo_spec_text
-from runner.replay.volatile import without_volatile
 
 pytestmark = pytest.mark.e2e
 

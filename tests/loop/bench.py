@@ -30,9 +30,9 @@ from runner.loop.claims import ClaimedDeliverables
 from runner.loop.plane import Plane
 from runner.loop.reviewing.plan_review import PlanReview, PlanReviewSettings
 from runner.loop.run import Run
-from runner.loop.settings import RunSettings, Surroundings
+from runner.loop.settings import RunSettings, SessionDependencies
 from runner.loop.stepping import SteppedFlow, StepSettings
-from runner.loop.termination import Limits
+from runner.loop.termination import RunLimits
 from runner.marker import Instruction, PromptMarker
 from runner.ports import SessionGuard
 from runner.quota.waiting import QuotaWait
@@ -140,7 +140,7 @@ class Bench:
     def __init__(
         self,
         folder: Path,
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
         *,
         session_limit: float | None = None,
         timeout: float = 3600.0,
@@ -181,13 +181,13 @@ class Bench:
                 SPEC_ID,
                 "sonnet",
                 "opus",
-                limits or Limits(max_iterations=20),
+                limits or RunLimits(max_iterations=20),
                 review_model="haiku",
                 max_session_cost_usd=session_limit,
                 session_timeout_seconds=timeout,
                 reuse_below_pct=reuse_below_pct,
             ),
-            Surroundings(
+            SessionDependencies(
                 deliverables=self.plan.deliverables,
                 factory=self.factory,
                 instruction_text=lambda instruction: f"# {instruction}",

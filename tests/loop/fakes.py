@@ -14,7 +14,7 @@ from runner.errors import AgentStartError
 from runner.events import RunEvent, SessionOutcome, SessionResult, StreamEnd
 from runner.loop.steps.context import Judges
 from runner.marker import PromptMarker
-from runner.ports import CommandResult, SessionPlan, StreamSink, VerificationRun
+from runner.ports import SessionPlan, StreamSink, VerificationRun, VerifiedCommand
 
 COMPLETED = SessionResult(SessionOutcome.COMPLETED, text="done", cost_usd=0.5, turns=3)
 FAILED = SessionResult(SessionOutcome.EXECUTION_ERROR, error="API Error: 500", http_status=500)
@@ -141,7 +141,7 @@ class FakeJudges:
         code = self.exit_codes.pop(0) if self.exit_codes else 0
         digest = hashlib.sha256(b"said").hexdigest()
         results = tuple(
-            CommandResult(
+            VerifiedCommand(
                 c["command"], c["command_hash"], code or self._code_of(c["command"]), digest, "said",
                 0.1, False,
             )

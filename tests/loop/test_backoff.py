@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.quota.backoff import retry_delay
+from runner.quota.waiting import retry_delay
 
 
 def test_the_first_waits_double() -> None:

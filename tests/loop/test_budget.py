@@ -7,8 +7,8 @@ from tests.loop.fakes import COMPLETED, deliverable
 
 from runner.deliverables.model import StatusFile
 from runner.events import ExitReason
-from runner.loop.termination import Ending, Limits, Situation, evaluate
-from runner.records.budget import SpecBudget, session_budget
+from runner.loop.termination import Ending, RunLimits, Situation, evaluate
+from runner.records.spending import SpecBudget, session_budget
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_session_may_cost_the_least_of_what_is_left(
 
 def _ending(spent_before: float, cost: float) -> Ending | None:
     working = Situation(
-        Limits(spec_budget=SpecBudget(10.0, spent_before)),
+        RunLimits(spec_budget=SpecBudget(10.0, spent_before)),
         file=StatusFile("s", deliverables=(deliverable(1),)),
         last=COMPLETED,
     )

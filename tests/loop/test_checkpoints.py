@@ -17,7 +17,7 @@ from tests.loop.repositories import contents, git, in_store, isolate, write
 
 from runner.checkpoints import snapshot
 from runner.checkpoints.checkpoints import GitCheckpoints
-from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, Ledger
+from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, CheckpointLedger
 from runner.checkpoints.object_store import ObjectStore
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
@@ -30,7 +30,7 @@ def record(project: Path, name: str = "step_A", summary: str = "did it") -> Chec
     checkpoints = GitCheckpoints(project, SCOPE, warn=warnings.append, clock=lambda: NOON)
     checkpoints.record(name, "phase-1", summary)
     assert warnings == []
-    found = Ledger(project).find(STEP, SCOPE, name)
+    found = CheckpointLedger(project).find(STEP, SCOPE, name)
     assert found is not None
     return found
 
@@ -127,7 +127,7 @@ def test_recording_a_step_again_replaces_it(repository: Path) -> None:
     write(repository, app_dot_py="later\n")
     kept = record(repository)
     assert content(repository, kept.commit, "app.py") == b"later\n"
-    assert len(Ledger(repository).entries()) == 1
+    assert len(CheckpointLedger(repository).entries()) == 1
 
 
 def test_only_the_first_beginning_of_a_phase_counts(repository: Path) -> None:
@@ -135,7 +135,7 @@ def test_only_the_first_beginning_of_a_phase_counts(repository: Path) -> None:
     checkpoints.phase_started("phase-1")
     write(repository, app_dot_py="later\n")
     GitCheckpoints(repository, SCOPE).phase_started("phase-1")
-    found = Ledger(repository).find(PHASE, SCOPE, "phase-1")
+    found = CheckpointLedger(repository).find(PHASE, SCOPE, "phase-1")
     assert found is not None
     assert content(repository, found.commit, "app.py") == b"one\n"
 
@@ -143,7 +143,7 @@ def test_only_the_first_beginning_of_a_phase_counts(repository: Path) -> None:
 def test_each_scope_has_its_own_beginnings(repository: Path) -> None:
     GitCheckpoints(repository, SCOPE).phase_started("phase-1")
     GitCheckpoints(repository, "auto_other").phase_started("phase-1")
-    assert len(Ledger(repository).entries()) == 2
+    assert len(CheckpointLedger(repository).entries()) == 2
 
 
 @pytest.mark.parametrize("name", ["a b", "../../heads/main", "x.lock", "ü", "a" * 200, "@{1}"])
@@ -151,7 +151,7 @@ def test_any_phase_id_can_be_kept(repository: Path, name: str) -> None:
     warnings: list[str] = []
     GitCheckpoints(repository, SCOPE, warn=warnings.append).phase_started(name)
     assert warnings == []
-    assert Ledger(repository).find(PHASE, SCOPE, name) is not None
+    assert CheckpointLedger(repository).find(PHASE, SCOPE, name) is not None
 
 
 def test_of_the_runners_folder_only_status_json_is_kept(repository: Path) -> None:
@@ -360,7 +360,7 @@ def test_sha256_repositories_work_too(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_lock_that_a_killed_git_left_is_no_obstacle(repository: Path) -> None:
     record(repository)
-    lock = Ledger(repository).index.with_name("index.lock")
+    lock = CheckpointLedger(repository).index.with_name("index.lock")
     lock.touch()
     (repository / ".git" / "index.lock").touch()
     write(repository, app_dot_py="two\n")
@@ -395,14 +395,14 @@ def test_being_killed_at_any_moment_leaves_everything_usable(
             os.killpg(child.pid, signal.SIGKILL)
         record(repository)
     in_store(repository, "fsck", "--strict")
-    for entry in Ledger(repository).entries():
+    for entry in CheckpointLedger(repository).entries():
         assert in_store(repository, "cat-file", "-t", entry.commit) == "commit\n"
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_a_damaged_index_is_made_anew(repository: Path) -> None:
     record(repository)
-    Ledger(repository).index.write_bytes(b"DIRC nonsense")
+    CheckpointLedger(repository).index.write_bytes(b"DIRC nonsense")
     write(repository, app_dot_py="two\n")
     assert content(repository, record(repository).commit, "app.py") == b"two\n"
 
@@ -490,7 +490,7 @@ def test_no_program_that_the_repository_names_is_run(
     write(repository, app_dot_py="three\n")
     checkpoints.record("step_B", "phase-1", "x")
     assert not (tmp_path / "executed").exists()
-    found = Ledger(repository).find(STEP, SCOPE, "step_B")
+    found = CheckpointLedger(repository).find(STEP, SCOPE, "step_B")
     assert found is not None
     (repository / ".git" / "config").write_text("[core]\n\trepositoryformatversion = 0\n")
     assert content(repository, found.commit, "app.py") == b"three\n"
@@ -564,7 +564,7 @@ def test_steps_are_kept_when_the_repository_got_lost(repository: Path) -> None:
     checkpoints.record("step_A", None, "x")
     assert len(warnings) == 1
     assert "bring it back" in warnings[0]
-    assert Ledger(repository).find(STEP, SCOPE, "step_A") is not None
+    assert CheckpointLedger(repository).find(STEP, SCOPE, "step_A") is not None
 
 
 def test_without_git_there_is_a_warning(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -588,11 +588,11 @@ def test_a_ledger_that_leads_elsewhere_is_a_warning(repository: Path, tmp_path: 
 
 def test_a_torn_line_hides_no_other(repository: Path) -> None:
     record(repository)
-    path = Ledger(repository).index.with_name("ledger.jsonl")
+    path = CheckpointLedger(repository).index.with_name("ledger.jsonl")
     with path.open("ab") as file:
         file.write(b'{"kind": "step", "na')
     record(repository, "step_B")
-    assert [entry.name for entry in Ledger(repository).entries()] == ["step_A", "step_B"]
+    assert [entry.name for entry in CheckpointLedger(repository).entries()] == ["step_A", "step_B"]
 
 
 def test_git_can_be_used_at_the_same_time(repository: Path) -> None:
@@ -607,13 +607,13 @@ def test_git_can_be_used_at_the_same_time(repository: Path) -> None:
         for number in range(10):
             record(repository, f"step_{number}")
         commits.result()
-    assert len(Ledger(repository).entries()) == 10
+    assert len(CheckpointLedger(repository).entries()) == 10
     in_store(repository, "fsck", "--strict")
 
 
 @pytest.mark.parametrize("line", [b"[]", b"{}", b"null", b"\xff", b'{"kind": 3}', b"[" * 9999])
 def test_nonsense_in_the_ledger_is_passed_over(repository: Path, line: bytes) -> None:
     record(repository)
-    path = Ledger(repository).index.with_name("ledger.jsonl")
+    path = CheckpointLedger(repository).index.with_name("ledger.jsonl")
     path.write_bytes(path.read_bytes() + line + b"\n")
-    assert [entry.name for entry in Ledger(repository).entries()] == ["step_A"]
+    assert [entry.name for entry in CheckpointLedger(repository).entries()] == ["step_A"]

@@ -16,8 +16,8 @@ from runner.deliverables.verification import VerificationTracker
 from runner.deliverables.workspace import status_path
 from runner.errors import PrerequisiteError, StateError
 from runner.events import ExitReason, Notice, SessionResult
-from runner.loop.after_sync import TakeOver
-from runner.loop.termination import Limits
+from runner.loop.syncing import TakeOver
+from runner.loop.termination import RunLimits
 from runner.marker import PromptMarker
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 async def _begun(folder: Path) -> Bench:
     """Return a run that ended after one of two deliverables."""
-    bench = Bench(folder, Limits(max_iterations=2))
+    bench = Bench(folder, RunLimits(max_iterations=2))
     await bench.execute()
     return bench
 

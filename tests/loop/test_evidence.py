@@ -18,7 +18,7 @@ from tests.loop.repositories import git, in_store, write
 
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.isolated_git import shadow_git
-from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, Ledger
+from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, CheckpointLedger
 from runner.checkpoints.object_store import ObjectStore
 from runner.checkpoints.phase_diff import NoComparisonError
 from runner.checkpoints.repository import folder_alone
@@ -66,7 +66,7 @@ def project(repository: Path) -> Path:
 def test_a_forged_object_of_the_repository_hides_no_change(project: Path) -> None:
     """L24: the loose object of a tree is replaced by one that has the agent's version."""
     begin(project)
-    entry = Ledger(project).find(PHASE, SCOPE, "one")
+    entry = CheckpointLedger(project).find(PHASE, SCOPE, "one")
     assert entry is not None
     write(project, tests__test_add_dot_py="def test_it(): pass\n")
     git(project, "add", "-A")
@@ -376,7 +376,7 @@ def _attributes(project: Path, tree: str) -> None:
 )  # fmt: skip
 def test_nothing_in_the_repository_decides_what_is_shown(project: Path, attack: Attack) -> None:
     begin(project)
-    entry = Ledger(project).find(PHASE, SCOPE, "one")
+    entry = CheckpointLedger(project).find(PHASE, SCOPE, "one")
     assert entry is not None
     write(project, app_dot_py="hidden change\n")
     attack(project, entry.tree)
@@ -438,7 +438,7 @@ def _no_packs(project: Path) -> None:
 
 def _forged_tree(project: Path) -> None:
     """Put the agent's version under the name of the kept tree, where there was no sandbox."""
-    entry = Ledger(project).find(PHASE, SCOPE, "one")
+    entry = CheckpointLedger(project).find(PHASE, SCOPE, "one")
     assert entry is not None
     with shadow_git(folder_alone(project)) as store:
         now = take_snapshot(store, project.parent / "index")
@@ -456,7 +456,7 @@ def _torn_pack(project: Path) -> None:
 
 
 def _other_manifest(project: Path) -> None:
-    path = Ledger(project).index.with_name("ledger.jsonl")
+    path = CheckpointLedger(project).index.with_name("ledger.jsonl")
     entry = json.loads(path.read_text())
     path.write_text(json.dumps({**entry, "manifest": entry["tree"]}) + "\n")
 
@@ -476,7 +476,7 @@ def test_a_torn_loose_object_is_written_again(project: Path) -> None:
     begin(project)
     write(project, app_dot_py="two\n")
     with shadow_git(folder_alone(project)) as store:
-        take_snapshot(store, Ledger(project).index)
+        take_snapshot(store, CheckpointLedger(project).index)
     for path in _objects(project).glob("??/*"):
         path.chmod(0o644)
         path.write_bytes(b"")
@@ -565,7 +565,7 @@ def test_a_forged_beginning_in_the_projects_own_objects_is_noticed(project: Path
 def _begun_by_an_older_version(project: Path) -> str:
     commit = git(project, "rev-parse", "HEAD").strip()
     tree = git(project, "rev-parse", "HEAD^{tree}").strip()
-    ledger = Ledger(project)
+    ledger = CheckpointLedger(project)
     ledger.prepare()
     ledger.add(Checkpoint(PHASE, "one", SCOPE, commit, tree, "refs/runner/x", "2026-03-04", "one"))
     return tree
@@ -579,7 +579,7 @@ def test_many_packs_become_one(project: Path, monkeypatch: pytest.MonkeyPatch) -
         GitCheckpoints(project, SCOPE, warn=pytest.fail).record(f"step_{number}", "one", "x")
     assert len(ObjectStore(project).packs()) <= 3
     for number in range(6):
-        entry = Ledger(project).find(STEP, SCOPE, f"step_{number}")
+        entry = CheckpointLedger(project).find(STEP, SCOPE, f"step_{number}")
         assert entry is not None
         assert in_store(project, "show", f"{entry.commit}:app.py") == f"{number}\n"
     assert "-one\n+5" in section(brief(project), "The diff")

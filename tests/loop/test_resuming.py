@@ -10,7 +10,7 @@ from tests.loop.fakes import COMPLETED, FakeSession, deliverable
 from runner.deliverables.model import Status
 from runner.deliverables.review import Verdict
 from runner.events import ExitReason, RunResult, SessionOutcome, SessionResult
-from runner.loop.termination import Limits
+from runner.loop.termination import RunLimits
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio
@@ -184,7 +184,7 @@ async def test_a_session_that_the_index_has_lost_is_taken_up(tmp_path: Path) -> 
 
 
 async def test_a_run_that_was_limited_goes_on_in_the_next(tmp_path: Path) -> None:
-    first = Bench(tmp_path, Limits(max_iterations=1))
+    first = Bench(tmp_path, RunLimits(max_iterations=1))
     first.plan.put(deliverable(1), deliverable(2))
     assert (await first.execute()).exit_reason is ExitReason.MAX_ITERATIONS
     again = Bench(tmp_path)

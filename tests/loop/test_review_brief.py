@@ -12,7 +12,7 @@ from tests.fences import outside_of_fences
 from tests.loop.repositories import git, write
 
 from runner.checkpoints.checkpoints import GitCheckpoints
-from runner.checkpoints.ledger import Ledger
+from runner.checkpoints.ledger import CheckpointLedger
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
 from runner.loop.reviewing import brief as review_brief
 from runner.loop.reviewing.brief import PhaseBriefing
@@ -280,7 +280,7 @@ def test_a_project_in_a_folder_sees_its_own_changes(repository: Path) -> None:
 
 def test_without_a_beginning_the_reviewer_is_told_to_look_harder(repository: Path) -> None:
     begin(repository)
-    Ledger(repository).index.with_name("ledger.jsonl").unlink()
+    CheckpointLedger(repository).index.with_name("ledger.jsonl").unlink()
     changed = section(brief(repository), "What changed since the phase began")
     assert "was not kept" in changed
     assert "look at all files" in changed

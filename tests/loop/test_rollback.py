@@ -13,7 +13,7 @@ from tests.loop.repositories import contents, git, in_store, write
 
 from runner.checkpoints import rollback as rollback_module
 from runner.checkpoints.checkpoints import GitCheckpoints
-from runner.checkpoints.ledger import Checkpoint, Ledger
+from runner.checkpoints.ledger import Checkpoint, CheckpointLedger
 from runner.checkpoints.object_store import ObjectStore
 from runner.checkpoints.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
 from runner.deliverables.spec_text import SpecText
@@ -259,7 +259,7 @@ def test_a_checkpoint_whose_objects_are_gone_is_refused(repository: Path) -> Non
 def _kept_by_an_older_version(project: Path) -> str:
     """Note a tree in the project's own objects, as versions before did; return its id."""
     commit, tree = git(project, "rev-parse", "HEAD", "HEAD^{tree}").split()
-    ledger = Ledger(project)
+    ledger = CheckpointLedger(project)
     ledger.prepare()
     ledger.add(Checkpoint("step", "step_old", SCOPE, commit, tree, "refs/x", NOON.isoformat()))
     return tree
@@ -360,7 +360,7 @@ def test_a_name_must_be_clear(repository: Path, name: str, reason: str) -> None:
 def test_beginnings_of_phases_can_not_be_gone_back_to(repository: Path) -> None:
     GitCheckpoints(repository, SCOPE).phase_started("phase-1")
     assert restorable(repository) == ()
-    assert len(Ledger(repository).entries()) == 1
+    assert len(CheckpointLedger(repository).entries()) == 1
 
 
 _NAMES = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/a", "d", "x.log", "é"])

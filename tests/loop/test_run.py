@@ -19,7 +19,7 @@ from runner.events import (
     SessionStarted,
     Waiting,
 )
-from runner.loop.termination import Limits
+from runner.loop.termination import RunLimits
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio
@@ -105,7 +105,7 @@ async def test_blocked_work_is_left_out_and_listed(tmp_path: Path) -> None:
 
 
 async def test_max_iterations_ends_after_exactly_that_many_sessions(tmp_path: Path) -> None:
-    bench = Talker(tmp_path, Limits(max_iterations=2))
+    bench = Talker(tmp_path, RunLimits(max_iterations=2))
     result = await bench.run.execute()
     assert (result.exit_reason, result.iterations, len(bench.factory.prompts)) == (
         ExitReason.MAX_ITERATIONS,
@@ -115,7 +115,7 @@ async def test_max_iterations_ends_after_exactly_that_many_sessions(tmp_path: Pa
 
 
 async def test_no_session_is_connected_beyond_the_last_iteration(tmp_path: Path) -> None:
-    bench = Talker(tmp_path, Limits(max_iterations=2))
+    bench = Talker(tmp_path, RunLimits(max_iterations=2))
     await bench.run.execute()
     assert len(bench.factory.sessions) == 2
 
@@ -137,14 +137,14 @@ class Writer(Bench):
 
 
 async def test_sessions_that_change_files_are_no_stall(tmp_path: Path) -> None:
-    result = await Writer(tmp_path, Limits(max_iterations=4)).run.execute()
+    result = await Writer(tmp_path, RunLimits(max_iterations=4)).run.execute()
     assert result.exit_reason is ExitReason.MAX_ITERATIONS
 
 
 async def test_sessions_that_change_files_and_report_nothing_end_by_themselves(
     tmp_path: Path,
 ) -> None:
-    bench = Writer(tmp_path, Limits())
+    bench = Writer(tmp_path, RunLimits())
     result = await bench.run.execute()
     planning = 1
     assert (result.exit_reason, result.iterations) == (ExitReason.STALLED, 5 + planning)
@@ -222,18 +222,18 @@ async def test_costs_add_up_over_sessions(tmp_path: Path) -> None:
 
 
 async def test_the_budget_is_checked_before_each_session(tmp_path: Path) -> None:
-    result = await Bench(tmp_path, Limits(max_cost_usd=1.0)).run.execute()
+    result = await Bench(tmp_path, RunLimits(max_cost_usd=1.0)).run.execute()
     assert (result.exit_reason, result.iterations) == (ExitReason.BUDGET_EXCEEDED, 2)
 
 
 async def test_each_session_may_spend_what_is_left_of_the_budget(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, Limits(max_cost_usd=5.0))
+    bench = Bench(tmp_path, RunLimits(max_cost_usd=5.0))
     await bench.run.execute()
     assert [s.plan.max_cost_usd for s in bench.factory.sessions] == [5.0, 4.5, 4.0, 3.5]
 
 
 async def test_the_session_limit_wins_where_it_is_lower(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, Limits(max_cost_usd=5.0), session_limit=0.75)
+    bench = Bench(tmp_path, RunLimits(max_cost_usd=5.0), session_limit=0.75)
     await bench.run.execute()
     assert {s.plan.max_cost_usd for s in bench.factory.sessions} == {0.75}
 
@@ -255,7 +255,7 @@ class Waiter(Bench):
     """Its coding sessions last until they are interrupted."""
 
     def __init__(
-        self, folder: Path, limits: Limits | None = None, *, timeout: float = 3600.0
+        self, folder: Path, limits: RunLimits | None = None, *, timeout: float = 3600.0
     ) -> None:
         super().__init__(folder, limits, timeout=timeout)
         self.in_session = anyio.Event()
@@ -316,7 +316,7 @@ async def test_stop_ends_a_wait_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_session_over_its_time_is_ended_and_the_run_goes_on(tmp_path: Path) -> None:
-    bench = Waiter(tmp_path, Limits(max_iterations=3), timeout=0.01)
+    bench = Waiter(tmp_path, RunLimits(max_iterations=3), timeout=0.01)
     result = await bench.run.execute()
     assert (result.exit_reason, result.iterations) == (ExitReason.MAX_ITERATIONS, 3)
     assert "longer than its" in bench.factory.prompts[2]

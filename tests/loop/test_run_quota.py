@@ -22,7 +22,7 @@ from runner.events import (
     SessionStarted,
     Waiting,
 )
-from runner.loop.termination import Limits
+from runner.loop.termination import RunLimits
 from runner.marker import PromptMarker
 from runner.quota.waiting import MARGIN_SECONDS, PROBE_SECONDS, QuotaWait, WaitPolicy
 
@@ -46,14 +46,14 @@ class Bench(tests.loop.bench.Bench):
         folder: Path,
         *ends: SessionResult,
         wait: bool = True,
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
     ) -> None:
         self.ends = list(ends)
         self.now = float(NOW)
         self.open_in_wait: list[int] = []
         super().__init__(
             folder,
-            limits or Limits(max_iterations=9),
+            limits or RunLimits(max_iterations=9),
             quota=QuotaWait(
                 WaitPolicy(enabled=wait),
                 wall=lambda: self.now,
@@ -129,7 +129,7 @@ async def test_no_agent_is_kept_open_while_the_run_waits(tmp_path: Path) -> None
 async def test_a_session_that_was_refused_is_no_iteration_but_an_agent_session(
     tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path, REFUSED, limits=Limits(max_iterations=1))
+    bench = Bench(tmp_path, REFUSED, limits=RunLimits(max_iterations=1))
     result = await bench.run.execute()
     assert (result.exit_reason, result.iterations, result.agent_sessions) == (
         ExitReason.ALL_PASSED,
@@ -146,7 +146,7 @@ async def test_sessions_are_numbered_through_where_iterations_are_not(tmp_path: 
 
 
 async def test_a_session_that_worked_before_the_limit_is_an_iteration(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, CUT_OFF, limits=Limits(max_iterations=1))
+    bench = Bench(tmp_path, CUT_OFF, limits=RunLimits(max_iterations=1))
     result = await bench.run.execute()
     assert (result.exit_reason, result.iterations) == (ExitReason.MAX_ITERATIONS, 1)
 
@@ -164,12 +164,12 @@ async def test_the_next_prompt_says_nothing_of_a_session_that_never_began(tmp_pa
 
 
 async def test_limits_are_never_counted_as_errors(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, *[CUT_OFF] * 5, limits=Limits(max_retries=0))
+    bench = Bench(tmp_path, *[CUT_OFF] * 5, limits=RunLimits(max_retries=0))
     assert (await bench.run.execute()).exit_reason is ExitReason.ALL_PASSED
 
 
 async def test_a_limit_does_not_hide_the_errors_before_it(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FAILED, REFUSED, FAILED, limits=Limits(max_retries=1))
+    bench = Bench(tmp_path, FAILED, REFUSED, FAILED, limits=RunLimits(max_retries=1))
     assert (await bench.run.execute()).exit_reason is ExitReason.MAX_RETRIES_EXCEEDED
 
 

@@ -9,7 +9,7 @@ from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.verification import VerificationTracker
 from runner.events import ExitReason, SessionOutcome, SessionResult
 from runner.loop.syncing import SyncFlow
-from runner.loop.termination import Ending, Limits, Situation, evaluate
+from runner.loop.termination import Ending, RunLimits, Situation, evaluate
 
 PASSED, BLOCKED, PENDING = Status.PASSED, Status.BLOCKED, Status.PENDING
 LIMITED = SessionResult(SessionOutcome.QUOTA_EXCEEDED, error="resets 6pm (UTC)")
@@ -17,7 +17,7 @@ LIMITED = SessionResult(SessionOutcome.QUOTA_EXCEEDED, error="resets 6pm (UTC)")
 
 def standing(*statuses: Status) -> Situation:
     found = tuple(deliverable(number, status) for number, status in enumerate(statuses, 1))
-    return Situation(Limits(), file=StatusFile("s", deliverables=found), last=COMPLETED)
+    return Situation(RunLimits(), file=StatusFile("s", deliverables=found), last=COMPLETED)
 
 
 def of_run(situation: Situation) -> Ending | None:
@@ -35,7 +35,7 @@ def of_sync(situation: Situation, *, verified: int | None = None) -> Ending | No
 
 
 INTERRUPTED = replace(standing(PENDING), interrupted=True)
-AT_THE_LIMIT = replace(standing(PENDING), limits=Limits(max_iterations=7), iterations=7)
+AT_THE_LIMIT = replace(standing(PENDING), limits=RunLimits(max_iterations=7), iterations=7)
 OUT_OF_QUOTA = replace(standing(PENDING), last=LIMITED)
 
 

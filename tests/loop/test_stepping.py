@@ -10,7 +10,7 @@ from tests.loop.fakes import COMPLETED, FAILED, FakeSession, deliverable
 from runner.deliverables.model import Phase, Status
 from runner.deliverables.review import Verdict
 from runner.events import ExitReason, Notice, SessionResult, SessionStarted, StatusChanged
-from runner.loop.termination import Limits
+from runner.loop.termination import RunLimits
 from runner.marker import Instruction, PromptMarker
 
 pytestmark = pytest.mark.anyio
@@ -230,7 +230,7 @@ async def test_the_project_is_kept_before_a_session_plans(tmp_path: Path) -> Non
 
 
 async def test_reviews_are_no_iterations(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, Limits(max_iterations=1))
+    bench = Bench(tmp_path, RunLimits(max_iterations=1))
     bench.plan.put(deliverable(1))
     result = await bench.execute()
     assert (result.exit_reason, result.iterations, result.agent_sessions) == (

@@ -8,11 +8,11 @@ from tests.loop.fakes import COMPLETED, FAILED, deliverable
 
 from runner.deliverables.model import Status, StatusFile
 from runner.events import ExitReason, SessionOutcome, SessionResult
-from runner.loop.termination import RULES, STALL_LIMIT, Ending, Limits, Situation, evaluate
+from runner.loop.termination import RULES, STALL_LIMIT, Ending, RunLimits, Situation, evaluate
 from runner.quota.waiting import QuotaStand
 
 WORKING = Situation(
-    Limits(), file=StatusFile("s", deliverables=(deliverable(1),)), last=COMPLETED, iterations=1
+    RunLimits(), file=StatusFile("s", deliverables=(deliverable(1),)), last=COMPLETED, iterations=1
 )
 PASSED = StatusFile("s", deliverables=(deliverable(1, Status.PASSED),))
 QUOTA = SessionResult(SessionOutcome.QUOTA_EXCEEDED, error="resets 6pm (UTC)")
@@ -41,7 +41,7 @@ def test_a_run_with_pending_work_goes_on() -> None:
 
 
 def test_a_run_without_a_plan_goes_on() -> None:
-    assert reason(Situation(Limits())) is None
+    assert reason(Situation(RunLimits())) is None
 
 
 def test_an_empty_plan_is_never_success() -> None:
@@ -108,18 +108,18 @@ def test_an_error_that_no_retry_can_mend_ends_the_run() -> None:
 def test_the_budget_ends_the_run_when_it_is_spent(
     spent: float, expected: ExitReason | None
 ) -> None:
-    situation = replace(WORKING, limits=Limits(max_cost_usd=5.0), cost_usd=spent)
+    situation = replace(WORKING, limits=RunLimits(max_cost_usd=5.0), cost_usd=spent)
     assert reason(situation) is expected
 
 
 def test_a_tiny_budget_is_told_with_the_digits_that_it_has() -> None:
-    situation = replace(WORKING, limits=Limits(max_cost_usd=0.002), cost_usd=0.0025)
+    situation = replace(WORKING, limits=RunLimits(max_cost_usd=0.002), cost_usd=0.0025)
     assert ending(situation).message == "Budget of $0.0020 is spent ($0.0025)"
 
 
 @pytest.mark.parametrize(("done", "expected"), [(1, None), (2, ExitReason.MAX_ITERATIONS)])
 def test_iterations_end_the_run_at_their_limit(done: int, expected: ExitReason | None) -> None:
-    situation = replace(WORKING, limits=Limits(max_iterations=2), iterations=done)
+    situation = replace(WORKING, limits=RunLimits(max_iterations=2), iterations=done)
     assert reason(situation) is expected
 
 
@@ -140,7 +140,7 @@ def test_sessions_without_progress_end_the_run_and_quote_the_agent() -> None:
 
 
 ALL_AT_ONCE = Situation(
-    Limits(max_iterations=1, max_cost_usd=1.0),
+    RunLimits(max_iterations=1, max_cost_usd=1.0),
     file=PASSED,
     last=QUOTA,
     iterations=9,
@@ -162,7 +162,7 @@ ALL_AT_ONCE = Situation(
             ExitReason.BUDGET_EXCEEDED,
         ),
         (
-            replace(WORKING, limits=Limits(max_iterations=1), consecutive_errors=9, last=FAILED),
+            replace(WORKING, limits=RunLimits(max_iterations=1), consecutive_errors=9, last=FAILED),
             ExitReason.MAX_ITERATIONS,
         ),
     ],

@@ -10,7 +10,7 @@ from tests.loop.repositories import write
 
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.object_store import ObjectStore
-from runner.loop.termination import Limits
+from runner.loop.termination import RunLimits
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
 
@@ -79,7 +79,7 @@ def test_what_was_kept_and_is_gone_is_a_warning(repository: Path) -> None:
 async def test_a_run_that_goes_on_tells_its_agent_what_the_one_before_had_changed(
     tmp_path: Path,
 ) -> None:
-    first = Bench(tmp_path, Limits(max_iterations=1))
+    first = Bench(tmp_path, RunLimits(max_iterations=1))
     first.plan.put(deliverable(1), deliverable(2))
     first.checkpoints.changed = ("src/one.py", "tests/test_one.py")
     await first.execute()

@@ -7,7 +7,7 @@ from tests.loop.bench import Bench
 from tests.loop.fakes import deliverable
 
 from runner.events import ExitReason, Notice
-from runner.loop.ignored_options import unheeded
+from runner.loop.opening import unheeded
 
 VIEW = {
     "session_id": "auto_1",

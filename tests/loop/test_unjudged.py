@@ -7,7 +7,7 @@ import pytest
 from tests.loop.bench import Bench
 from tests.loop.fakes import COMPLETED, FakeSession, deliverable
 
-from runner.checkpoints.ledger import STASH, Checkpoint, Ledger
+from runner.checkpoints.ledger import STASH, Checkpoint, CheckpointLedger
 from runner.deliverables.model import Status
 from runner.events import ExitReason, Notice, SessionResult
 from runner.marker import PromptMarker
@@ -77,7 +77,7 @@ async def test_what_a_rollback_changed_after_the_last_review_is_judged_again(
     tmp_path: Path,
 ) -> None:
     again = await _completed(tmp_path)
-    ledger = Ledger(again.folder)
+    ledger = CheckpointLedger(again.folder)
     ledger.prepare()
     ledger.add(Checkpoint(STASH, "x", STASH, "0" * 40, "0" * 40, "refs/runner/stash/x", "x"))
     await again.execute()

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner.checkpoints import unversioned
-from runner.checkpoints.unversioned import Entry, Manifest, compare, identity_of, scan
+from runner.checkpoints.unversioned import Manifest, UnversionedEntry, compare, identity_of, scan
 
 _PARTS = st.sampled_from([b"a", b"b", b"c d", b"e\nf", b"\xff", b"\x1b[1m", b"-", b"~"])
 _PATHS = st.lists(_PARTS, min_size=1, max_size=3).map(b"/".join)
@@ -70,7 +70,7 @@ def test_exactly_what_differs_is_named(
     entries=st.dictionaries(
         _PATHS,
         st.builds(
-            Entry,
+            UnversionedEntry,
             mode=st.integers(0, 0o177777),
             size=st.integers(0, 2**62),
             identity=st.tuples(*[st.integers(-(2**62), 2**62)] * 3),
@@ -79,7 +79,9 @@ def test_exactly_what_differs_is_named(
     ),
     complete=st.booleans(),
 )
-def test_a_manifest_can_be_read_again(entries: dict[bytes, Entry], complete: bool) -> None:
+def test_a_manifest_can_be_read_again(
+    entries: dict[bytes, UnversionedEntry], complete: bool
+) -> None:
     made = Manifest(entries, complete)
     assert Manifest.decode(made.encode()) == made
 
@@ -97,7 +99,7 @@ def test_an_untouched_file_is_not_read_again(
     target.write_bytes(b"x")
     status = target.stat()
     identity = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
-    known = Manifest({b"file": Entry(status.st_mode, 1, identity, "noted")})
+    known = Manifest({b"file": UnversionedEntry(status.st_mode, 1, identity, "noted")})
     later = status.st_ctime_ns + 3_000_000_000
     monkeypatch.setattr("time.time_ns", lambda: later)
     found = scan(os.fsencode(tmp_path), set(), known)

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.replay.cleaner import Cleaner
-from runner.replay.compare import difference
+from runner.replay.cleaner import Cleaner, without_volatile
+from runner.replay.heard import difference
 from runner.replay.places import Places
 from runner.replay.script import fill
 from runner.replay.secrets import MASK, Scrubber, secret_values
-from runner.replay.volatile import without_volatile
 from runner.replay.wire import without_reminders
 
 KEY = "canary-4711-do-not-keep"

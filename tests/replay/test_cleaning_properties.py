@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.replay.cleaner import Cleaner
-from runner.replay.compare import difference
+from runner.replay.heard import difference
 from runner.replay.places import Places
 from runner.replay.script import parse_script
 from runner.replay.secrets import Scrubber

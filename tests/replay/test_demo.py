@@ -10,22 +10,22 @@ import pytest
 
 from runner.marker import Instruction
 from runner.replay.demo import demo_script, demo_spec_text
-from runner.replay.script import Session, ToolCall
+from runner.replay.script import ScriptSession, ToolCall
 
 TESTS = ("-m", "unittest", "discover", "-s", "tests", "-v")
 
 
-def _calls(session: Session, project: Path) -> list[tuple[str, dict[str, Any]]]:
+def _calls(session: ScriptSession, project: Path) -> list[tuple[str, dict[str, Any]]]:
     values = {"project": str(project), "task": session.task or ""}
     calls: list[ToolCall] = [call for turn in session.turn for call in turn.tools]
     return [(call.name, call.rendered(values)) for call in calls]
 
 
-def _sessions(instruction: Instruction) -> list[Session]:
+def _sessions(instruction: Instruction) -> list[ScriptSession]:
     return [session for session in demo_script().session if session.instruction is instruction]
 
 
-def _write(session: Session, project: Path) -> None:
+def _write(session: ScriptSession, project: Path) -> None:
     """Do what the session's Write and Edit calls do, as strictly as the agent's tools."""
     for name, given in _calls(session, project):
         if name == "Write":

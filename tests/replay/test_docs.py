@@ -7,7 +7,15 @@ import pytest
 from pydantic import BaseModel
 
 from runner.marker import Instruction
-from runner.replay.script import Failure, Recording, Session, ToolCall, Turn, Usage, parse_script
+from runner.replay.script import (
+    Failure,
+    Recording,
+    ScriptSession,
+    ScriptTurn,
+    ToolCall,
+    Usage,
+    parse_script,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "scripted-model.md").read_text()
@@ -19,7 +27,7 @@ def test_every_script_shown_is_valid(text: str) -> None:
     assert parse_script(text, name="docs").session
 
 
-@pytest.mark.parametrize("model", [Session, Turn, ToolCall, Usage, Failure])
+@pytest.mark.parametrize("model", [ScriptSession, ScriptTurn, ToolCall, Usage, Failure])
 def test_every_key_is_described(model: type[BaseModel]) -> None:
     described = set(re.findall(r"`\[*(?:session\.)?(\w+)\b[^`]*`", TEXT))
     assert set(model.model_fields) <= described

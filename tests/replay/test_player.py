@@ -10,7 +10,7 @@ from runner.marker import Instruction, PromptMarker
 from runner.replay.places import Places
 from runner.replay.player import Player, find_place
 from runner.replay.script import Failure, parse_script
-from runner.replay.wire import Answer, Json
+from runner.replay.wire import Json, ModelAnswer
 
 Talk = list[Json]
 Prompt = Callable[..., Talk]
@@ -32,18 +32,18 @@ def _player(text: str, project: Path | None = None) -> Player:
     return Player(parse_script(text, name="test"), Places(project))
 
 
-def _ask(player: Player, talk: Talk, *, agent: str = "a", **request: Any) -> Answer | Failure:
+def _ask(player: Player, talk: Talk, *, agent: str = "a", **request: Any) -> ModelAnswer | Failure:
     body: Json = {"messages": talk, **request}
     return player.play(body, find_place(talk, agent))
 
 
-def _said(answer: Answer | Failure) -> str:
-    assert isinstance(answer, Answer)
+def _said(answer: ModelAnswer | Failure) -> str:
+    assert isinstance(answer, ModelAnswer)
     return "".join(block["text"] for block in answer.blocks if block["type"] == "text")
 
 
-def _goes_on(talk: Talk, answer: Answer | Failure, *, is_error: bool = False) -> Talk:
-    assert isinstance(answer, Answer)
+def _goes_on(talk: Talk, answer: ModelAnswer | Failure, *, is_error: bool = False) -> Talk:
+    assert isinstance(answer, ModelAnswer)
     results = [
         {"type": "tool_result", "tool_use_id": b["id"], "content": "out", "is_error": is_error}
         for b in answer.blocks
@@ -118,7 +118,7 @@ def test_running_out_of_turns_ends_the_session_with_a_divergence(prompt: Prompt)
     for _ in range(2):
         talk = _goes_on(talk, _ask(player, talk))
     last = _ask(player, talk)
-    assert isinstance(last, Answer)
+    assert isinstance(last, ModelAnswer)
     assert last.stop_reason == "end_turn"
     assert [(d.turn, d.message) for d in player.divergences] == [(3, _said(last))]
 
@@ -249,7 +249,7 @@ def test_a_placeholder_that_nothing_is_known_for_is_a_divergence(prompt: Prompt)
 def test_usage_is_what_the_script_says(prompt: Prompt) -> None:
     usage = "usage = {input_tokens = 7, output_tokens = 8, cache_read_input_tokens = 9}"
     answer = _ask(_player(TWO_TURNS.replace("text =", f"{usage}\ntext =")), prompt(task="T-1"))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ModelAnswer)
     assert answer.usage == {
         "input_tokens": 7,
         "output_tokens": 8,
@@ -263,8 +263,8 @@ def test_usage_is_estimated_from_the_text_otherwise(prompt: Prompt) -> None:
         _ask(_player(TWO_TURNS.replace('"one"', f'"{text}"')), prompt(task="T-1"))
         for text in ("x", "x" * 4000)
     )
-    assert isinstance(short, Answer)
-    assert isinstance(long, Answer)
+    assert isinstance(short, ModelAnswer)
+    assert isinstance(long, ModelAnswer)
     assert 0 < short.usage["output_tokens"] < long.usage["output_tokens"] - 900
 
 
@@ -272,7 +272,7 @@ def test_parallel_calls_have_ids_of_their_own(prompt: Prompt) -> None:
     calls = 'tools = [{name = "A"}, {name = "A"}]'
     script = TWO_TURNS.replace('tools = [{name = "Bash", input = {command = "ls"}}]', calls)
     answer = _ask(_player(script), prompt(task="T-1"))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ModelAnswer)
     assert len({b["id"] for b in answer.blocks if b["type"] == "tool_use"}) == 2
 
 
@@ -295,5 +295,5 @@ def test_conversations_do_not_disturb_each_other(order: list[str]) -> None:
 def test_usage_at_the_top_of_a_script_holds_for_turns_without_their_own(prompt: Prompt) -> None:
     table = "[usage]\ninput_tokens = 0\noutput_tokens = 0\n"
     answer = _ask(_player(table + TWO_TURNS), prompt(task="T-1"))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ModelAnswer)
     assert (answer.usage["input_tokens"], answer.usage["output_tokens"]) == (0, 0)

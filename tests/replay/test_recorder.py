@@ -20,7 +20,7 @@ from runner.marker import Instruction, PromptMarker
 from runner.replay import ScriptedModel, load_script, parse_script
 from runner.replay.loopback import LoopbackHandler, LoopbackServer
 from runner.replay.recording import Recorder
-from runner.replay.wire import Answer, failure, message, stream
+from runner.replay.wire import ModelAnswer, failure, message, stream
 
 Reply = Callable[["_Handler"], None]
 CANARY = "canary-4711-do-not-keep"
@@ -59,9 +59,9 @@ class _Handler(LoopbackHandler[Api]):
         self.wfile.flush()
 
 
-def answer(text: str, *blocks: dict[str, Any]) -> Answer:
+def answer(text: str, *blocks: dict[str, Any]) -> ModelAnswer:
     """Return an answer of the model."""
-    return Answer("msg_1", ({"type": "text", "text": text}, *blocks), {"output_tokens": 1})
+    return ModelAnswer("msg_1", ({"type": "text", "text": text}, *blocks), {"output_tokens": 1})
 
 
 def answering(text: str, *blocks: dict[str, Any]) -> Reply:
@@ -495,7 +495,7 @@ def test_a_status_that_is_none_and_counts_below_zero_can_be_loaded_again(
 ) -> None:
     api.reply = lambda handler: handler.send_json(999, failure(999, "odd"))
     ask(_url(recorder), prompt()).read()
-    odd = Answer("msg_1", ({"type": "text", "text": "Hi"},), {"input_tokens": -1})
+    odd = ModelAnswer("msg_1", ({"type": "text", "text": "Hi"},), {"input_tokens": -1})
     api.reply = lambda handler: handler.send_json(200, message(odd, "m-1"))
     ask(_url(recorder), prompt(), streamed=False).read()
     recorder.save()

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.replay.recording.assemble import Body, Stream, UnreadableError
-from runner.replay.wire import Answer, message, natural_stop, stream
+from runner.replay.wire import ModelAnswer, message, natural_stop, stream
 
 TEXTS = st.text(min_size=1, max_size=2000)
 INPUTS = st.dictionaries(st.text(max_size=5), st.text() | st.integers() | st.none(), max_size=3)
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> Answer:
+def answers(draw: st.DrawFn) -> ModelAnswer:
     blocks: list[dict[str, Any]] = []
     if draw(st.booleans()):
         blocks.append({"type": "thinking", "thinking": draw(TEXTS), "signature": "s"})
@@ -25,11 +25,11 @@ def answers(draw: st.DrawFn) -> Answer:
         for number, given_input in enumerate(draw(st.lists(INPUTS, max_size=2)))
     ]
     usage = {"input_tokens": draw(st.integers(0, 9)), "output_tokens": draw(st.integers(0, 9))}
-    return Answer("msg_1", tuple(blocks), usage, stop_reason=natural_stop(blocks))
+    return ModelAnswer("msg_1", tuple(blocks), usage, stop_reason=natural_stop(blocks))
 
 
 @given(answers(), st.lists(st.integers(0, 4000), max_size=8))
-def test_a_stream_cut_anywhere_gives_the_answer_back(answer: Answer, cuts: list[int]) -> None:
+def test_a_stream_cut_anywhere_gives_the_answer_back(answer: ModelAnswer, cuts: list[int]) -> None:
     data = stream(answer, "m-1")
     listening = Stream()
     for start, end in pairwise(sorted({0, len(data), *(c for c in cuts if c < len(data))})):
@@ -40,7 +40,7 @@ def test_a_stream_cut_anywhere_gives_the_answer_back(answer: Answer, cuts: list[
 
 
 @given(answers())
-def test_an_answer_that_is_not_streamed_is_the_same(answer: Answer) -> None:
+def test_an_answer_that_is_not_streamed_is_the_same(answer: ModelAnswer) -> None:
     body = Body()
     body.feed(json.dumps(message(answer, "m-1")).encode())
     said = body.said()
@@ -83,6 +83,6 @@ def test_a_failed_stream_is_not_done() -> None:
 def test_an_unknown_event_changes_nothing() -> None:
     listening = Stream()
     listening.feed(b'data: {"type": "ping"}\n\n')
-    listening.feed(stream(Answer("m", ({"type": "text", "text": "Hi"},), {}), "m-1"))
+    listening.feed(stream(ModelAnswer("m", ({"type": "text", "text": "Hi"},), {}), "m-1"))
     assert listening.done is not None
     assert listening.done.blocks == ({"type": "text", "text": "Hi"},)

@@ -12,7 +12,7 @@ from runner.errors import StateWriteError, UsageError
 from runner.marker import Instruction, PromptMarker
 from runner.replay.cleaner import Cleaner
 from runner.replay.places import Places
-from runner.replay.player import Place, find_place
+from runner.replay.player import ConversationPlace, find_place
 from runner.replay.recording.assemble import Said
 from runner.replay.recording.file import RecordingFile, check_target
 from runner.replay.recording.tape import Tape
@@ -37,8 +37,8 @@ def _call(**given_input: Any) -> dict[str, Any]:
     return {"type": "tool_use", "id": "t1", "name": "Bash", "input": given_input}
 
 
-def _place(turn: int = 0, marker: PromptMarker | None = MARKER) -> Place:
-    return Place("agent", marker, 1, turn)
+def _place(turn: int = 0, marker: PromptMarker | None = MARKER) -> ConversationPlace:
+    return ConversationPlace("agent", marker, 1, turn)
 
 
 def _tape() -> Tape:

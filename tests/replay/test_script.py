@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runner.errors import ScriptError
 from runner.marker import Instruction, PromptMarker
-from runner.replay.script import Script, fill, load_script, parse_script
+from runner.replay.script import ModelScript, fill, load_script, parse_script
 
 SMALLEST = """
 [[session]]
@@ -18,7 +18,7 @@ text = "Hello"
 """
 
 
-def _parse(text: str) -> Script:
+def _parse(text: str) -> ModelScript:
     return parse_script(text, name="demo.toml")
 
 
@@ -163,7 +163,7 @@ def test_a_script_that_is_not_text_is_refused(tmp_path: Path) -> None:
         load_script(tmp_path / "s.toml")
 
 
-def _with_content_file(folder: Path, name: str) -> Script:
+def _with_content_file(folder: Path, name: str) -> ModelScript:
     path = folder / "s.toml"
     path.write_text(SMALLEST + f'tools = [{{name = "Write", content_file = "{name}"}}]')
     return load_script(path)

@@ -26,7 +26,7 @@ from claude_agent_sdk import (
 )
 
 from runner.marker import Instruction, PromptMarker
-from runner.replay import Script, ScriptedModel, parse_script
+from runner.replay import ModelScript, ScriptedModel, parse_script
 from runner.replay.demo import demo_script, demo_spec_text
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
@@ -144,7 +144,7 @@ async def _say(client: ClaudeSDKClient, marker: PromptMarker) -> list[Message]:
 
 
 async def _run(
-    script: Script, project: Path, tools: Tools | None = None, **environment: str
+    script: ModelScript, project: Path, tools: Tools | None = None, **environment: str
 ) -> tuple[ScriptedModel, list[Message]]:
     with ScriptedModel(script, project=project) as model:
         async with _agent(model, project, tools or Tools(), **environment) as client:

@@ -9,7 +9,7 @@ import pytest
 from tests.autonomy.plane import START, write_status
 from tests.reporting.bench import CANARY, Bench, paid
 
-from runner.checkpoints.ledger import STASH, Checkpoint, Ledger
+from runner.checkpoints.ledger import STASH, Checkpoint, CheckpointLedger
 from runner.deliverables.model import Counts
 from runner.deliverables.spec_text import SpecText
 from runner.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
@@ -374,7 +374,7 @@ def test_what_no_longer_passes_after_a_session_is_not_told_as_passed(bench: Benc
 
 def test_what_was_rolled_back_is_not_told_as_passed(bench: Bench) -> None:
     bench.finished()
-    ledger = Ledger(bench.project)
+    ledger = CheckpointLedger(bench.project)
     ledger.prepare()
     ledger.add(Checkpoint(STASH, "stash-1", STASH, "a" * 40, "b" * 40, "refs/x", "now"))
     report = bench.report()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from runner.shell_policy.git_facts import Guarded
-from runner.shell_policy.project_facts import Entry
+from runner.shell_policy.project_facts import FolderEntry
 
 _MAX_LINKS = 40
 
@@ -54,16 +54,16 @@ class MemoryFacts:
         names = (*self.files, *self.links)
         return path in names or any(f"{one}/".startswith(f"{real}/") for one in names)
 
-    def entries(self, folder: str) -> tuple[Entry, ...]:
+    def entries(self, folder: str) -> tuple[FolderEntry, ...]:
         real = self.real_path(folder)
         if not f"{real}/".startswith(f"{self.project}/"):
             return ()
-        found: dict[str, Entry] = {}
+        found: dict[str, FolderEntry] = {}
         for path in (*self.files, *self.links):
             name, slash, _ = path.removeprefix(f"{real}/").partition("/")
             if path.startswith(f"{real}/") and name:
                 is_link = f"{real}/{name}" in self.links
-                found[name] = Entry(name, is_link, is_folder=bool(slash) or is_link)
+                found[name] = FolderEntry(name, is_link, is_folder=bool(slash) or is_link)
         return tuple(found.values())
 
     def text(self, path: str) -> str | None:

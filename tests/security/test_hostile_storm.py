@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from runner.sandbox.binary import candidates
+from runner.shell_policy.decision import PolicySettings
 from runner.shell_policy.policy import judge_command
 from runner.shell_policy.project_facts import DiskFacts
-from runner.shell_policy.settings import PolicySettings
 
 STORM = os.environ.get("RUNNER_STORM") == "1"
 STATES = ("untracked", "tracked", "changed", "stashed")

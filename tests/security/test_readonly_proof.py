@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.checkpoints.readonly_proof import Entry, compare, tree_manifest
+from runner.checkpoints.readonly_proof import ManifestEntry, compare, tree_manifest
 
 NAMES = st.dictionaries(st.sampled_from("abcdef"), st.binary(max_size=3), max_size=6)
 
@@ -113,7 +113,8 @@ def test_what_tools_write_in_passing_is_left_out(project: Path, name: str) -> No
 def test_a_file_that_was_not_touched_is_not_read_again(project: Path) -> None:
     before = tree_manifest(project)
     marked = {
-        name: Entry(entry.identity, entry.mode, b"remembered") for name, entry in before.items()
+        name: ManifestEntry(entry.identity, entry.mode, b"remembered")
+        for name, entry in before.items()
     }
     assert tree_manifest(project, marked)["src/app.py"].digest == b"remembered"
 
@@ -123,6 +124,6 @@ def test_the_difference_is_exactly_what_differs(
     before: dict[str, bytes], after: dict[str, bytes]
 ) -> None:
     expected = {n for n in {*before, *after} if before.get(n) != after.get(n)}
-    old = {name: Entry((), 0, digest) for name, digest in before.items()}
-    new = {name: Entry((), 0, digest) for name, digest in after.items()}
+    old = {name: ManifestEntry((), 0, digest) for name, digest in before.items()}
+    new = {name: ManifestEntry((), 0, digest) for name, digest in after.items()}
     assert set(compare(old, new)) == expected

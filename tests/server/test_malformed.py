@@ -13,7 +13,7 @@ from tests.server.from_schema import fitting
 from tests.server.mcp_client import McpClient, server_log, serving
 
 from runner.autonomy.codes import CODES, ErrorCode
-from runner.server.listing import CALLS_KEY
+from runner.server.schemas import CALLS_KEY
 
 _RELAXED = settings(
     max_examples=500,

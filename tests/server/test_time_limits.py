@@ -12,8 +12,8 @@ from tests.autonomy.plane import Client, write_status
 
 from runner.autonomy.envelope import Envelope
 from runner.server import app
-from runner.server.app import Calls, build_server, maintain
-from runner.server.surface import Request, Surface
+from runner.server.app import ToolCallPool, build_server, maintain
+from runner.server.surface import Surface, ToolRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -25,11 +25,11 @@ class _SlowSurface(Surface):
     answered = 0
     most_seconds = 0.01
 
-    def resolve(self, tool: str, arguments: Mapping[str, Any]) -> Request:
+    def resolve(self, tool: str, arguments: Mapping[str, Any]) -> ToolRequest:
         request = super().resolve(tool, arguments)
         return request._replace(seconds=min(request.seconds, self.most_seconds))
 
-    def answer(self, request: Request) -> Envelope:
+    def answer(self, request: ToolRequest) -> Envelope:
         self.released.wait(20)
         self.answered += 1
         return super().answer(request)
@@ -57,7 +57,7 @@ SOON: Mapping[str, Any] = {"action": "session", "command": "pause"}
 
 
 async def test_a_late_answer_is_a_timeout_with_the_state_version(surface: _SlowSurface) -> None:
-    envelope = await Calls(surface, grace=0).answer("task", SOON)
+    envelope = await ToolCallPool(surface, grace=0).answer("task", SOON)
     assert envelope["data"]["error_code"] == "TIMEOUT"
     assert envelope["data"]["error_type"] == "unavailable"
     assert envelope["data"]["details"] == {"state_version": 1}
@@ -65,19 +65,19 @@ async def test_a_late_answer_is_a_timeout_with_the_state_version(surface: _SlowS
 
 async def test_a_timeout_about_no_session_has_no_version(surface: _SlowSurface) -> None:
     arguments = {**SOON, "session_id": "auto_01ARZ3NDEKTSV4RRFFQ69G5FAV"}
-    envelope = await Calls(surface, grace=0).answer("task", arguments)
+    envelope = await ToolCallPool(surface, grace=0).answer("task", arguments)
     assert envelope["data"]["details"] == {"state_version": None}
 
 
 async def test_a_call_that_never_got_its_turn_is_dropped(surface: _SlowSurface) -> None:
-    calls = Calls(surface, threads=1, grace=0)
+    calls = ToolCallPool(surface, threads=1, grace=0)
     calls._limiter.acquire_on_behalf_of_nowait(surface)
     envelope = await calls.answer("task", SOON)
     assert envelope["data"]["error_code"] == "TIMEOUT"
     calls._limiter.release_on_behalf_of(surface)
     surface.released.set()
     surface.most_seconds = 20
-    assert (await Calls(surface).answer("task", {"action": "list"}))["success"]
+    assert (await ToolCallPool(surface).answer("task", {"action": "list"}))["success"]
     assert surface.answered == 1
 
 
@@ -85,11 +85,11 @@ async def test_waiting_for_a_turn_counts_against_the_calls_time(client: Client) 
     seconds: list[float] = []
 
     class _Noting(Surface):
-        def answer(self, request: Request) -> Envelope:
+        def answer(self, request: ToolRequest) -> Envelope:
             seconds.append(request.seconds)
             return super().answer(request)
 
-    calls = Calls(_Noting(client.plane, client.workspace), threads=1)
+    calls = ToolCallPool(_Noting(client.plane, client.workspace), threads=1)
     somebody = object()
     calls._limiter.acquire_on_behalf_of_nowait(somebody)
     async with anyio.create_task_group() as tasks:
@@ -101,7 +101,7 @@ async def test_waiting_for_a_turn_counts_against_the_calls_time(client: Client) 
 
 async def test_a_call_whose_time_went_by_in_the_queue_changes_nothing(client: Client) -> None:
     request = Surface(client.plane, client.workspace).resolve("task", SOON)
-    calls = Calls(Surface(client.plane, client.workspace))
+    calls = ToolCallPool(Surface(client.plane, client.workspace))
     envelope = calls._run(request, arrived=time.monotonic() - request.seconds - 1)
     assert envelope["data"]["error_code"] == "TIMEOUT"
     assert client.ok("session", "status")["status"] == "running"
@@ -119,7 +119,7 @@ def test_session_config_keeps_to_its_time_too(client: Client, *, auto_mode: bool
 
 async def test_a_quick_answer_comes_through(client: Client) -> None:
     surface = Surface(client.plane, client.workspace)
-    assert (await Calls(surface).answer("task", {"action": "list"}))["success"]
+    assert (await ToolCallPool(surface).answer("task", {"action": "list"}))["success"]
 
 
 async def test_a_stale_session_is_paused_without_being_asked(client: Client) -> None:

@@ -8,9 +8,8 @@ import pytest
 from mcp_types import Tool
 from tests.autonomy.plane import Client, write_status
 
-from runner.server.listing import CALLS_KEY, LEGACY_KEY, list_tools
 from runner.server.routes import LEGACY, ROUTES
-from runner.server.schemas import merged
+from runner.server.schemas import CALLS_KEY, LEGACY_KEY, list_tools, merged
 from runner.server.surface import Surface
 
 jsonschema = pytest.importorskip("jsonschema")

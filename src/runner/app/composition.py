@@ -15,9 +15,8 @@ from runner.agent.claude.factory import ClaudeAgentFactory
 from runner.agent.claude.options import AgentSettings
 from runner.agent.claude.tool_policy import judge_tool
 from runner.app.box_environment import environment_rules, redactor_of
-from runner.app.guards import ToolFailures
 from runner.app.interrupt_result import LastWords
-from runner.app.parts import PartsOf, parts_of_run, parts_of_sync, spec_id_of
+from runner.app.parts import PartsOf, ToolFailures, parts_of_run, parts_of_sync, spec_id_of
 from runner.app.signals import stop_on_signal
 from runner.app.starting_signals import heed_signals
 from runner.app.verification import (
@@ -25,13 +24,13 @@ from runner.app.verification import (
     place_of_verification,
     require_runnable_verification,
 )
-from runner.autonomy.models import Limits as ControlPlaneLimits
+from runner.autonomy.models import SessionLimits as ControlPlaneLimits
 from runner.autonomy.store.layout import user_state_directory
 from runner.autonomy.store.trust import Trust
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import NAMES, has_instruction, instruction_text
-from runner.config.run_options import RunOptions
-from runner.config.runner_file import Verification, load_runner_file
+from runner.config.resolve import RunOptions
+from runner.config.runner_file import VerificationTable, load_runner_file
 from runner.config.thinking import thinking_summary
 from runner.credentials import Redactor
 from runner.deliverables.model import StatusFile
@@ -41,8 +40,8 @@ from runner.events import Notice, RunEvent, RunResult, RunStarted
 from runner.installation import isolate
 from runner.loop.planning import idle_commands
 from runner.loop.run import Run
-from runner.loop.settings import RunSettings, Surroundings
-from runner.loop.termination import Limits
+from runner.loop.settings import RunSettings, SessionDependencies
+from runner.loop.termination import RunLimits
 from runner.marker import Instruction
 from runner.ports import RunSink
 from runner.programs import find_program
@@ -51,7 +50,7 @@ from runner.records.agent_sessions import HistoryKeeper
 from runner.records.phases import Summary
 from runner.records.run_lock import run_lock
 from runner.records.spending import SpendBook, Spending, spec_budget
-from runner.sandbox.probe import Request, contained, is_boxed
+from runner.sandbox.probe import ContainmentRequest, contained, is_boxed
 from runner.sandbox.process import bundled_agent, sweep_launchers
 from runner.sandbox.status import Caution, Containment
 from runner.sandbox.watch import read_only_environment
@@ -151,7 +150,7 @@ def _verification_cautions(job: Job) -> Iterator[Caution]:
             yield Caution(f"Verification commands run {place}", IN_PLACE_HINT)
 
 
-def _verification(job: Job) -> tuple[Path, Verification]:
+def _verification(job: Job) -> tuple[Path, VerificationTable]:
     return job.project_dir, load_runner_file(job.project_dir).verification
 
 
@@ -183,9 +182,9 @@ def _redactor(job: Job) -> Redactor:
     return redactor_of(job.project_dir, {**os.environ, **job.agent_environment})
 
 
-def _containment_request(job: Job, agent: Path) -> Request:
+def _containment_request(job: Job, agent: Path) -> ContainmentRequest:
     """Return what is to be contained. Raises PrerequisiteError where runner itself can't be kept."""
-    return Request(
+    return ContainmentRequest(
         project=job.project_dir,
         agent=agent,
         environ={**os.environ, **job.agent_environment},
@@ -255,7 +254,7 @@ def _assemble(
         start=containment.start,
         on_failure=failures.append,
     )
-    around = Surroundings(
+    around = SessionDependencies(
         deliverables=parts.deliverables,
         factory=factory,
         instruction_text=lambda instruction: instruction_text(job.project_dir, instruction),
@@ -279,7 +278,7 @@ def _run_settings(job: Job) -> RunSettings:
         model=options.model,
         plan_model=options.plan_model,
         review_model=options.review_model,
-        limits=Limits(
+        limits=RunLimits(
             options.max_iterations,
             options.max_retries,
             options.max_cost_usd,
@@ -318,7 +317,7 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
         spent = f"{format_cost(budget.spent_before_usd)} of {format_cost(budget.total_usd)} spent"
         facts.append(("Budget of the spec", spent))
     if job.command == "run":
-        facts.append(("Verification", place_of_verification(*_verification(job))[0]))
+        facts.append(("VerificationTable", place_of_verification(*_verification(job))[0]))
     if options.wait_for_quota:
         facts.append(("Wait for quota", f"up to {options.max_wait_hours:g} h"))
     return (*facts, *job.facts)

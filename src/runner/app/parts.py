@@ -1,23 +1,25 @@
 """What `run` and `sync` are each put together from."""
 
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from runner.app.guards import ReadOnlyReviews, ReadOnlyRun
-from runner.app.reviewers import checkpoints_of, judges_of
-from runner.app.starting import start_defaults, start_parameters
+from runner.app.box_environment import environment_rules
 from runner.app.verification import command_problem
 from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.enums import GatePolicy
+from runner.autonomy.models import SessionLimits
 from runner.autonomy.service import ControlPlane
+from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.ledger import was_rolled_back
 from runner.checkpoints.tree_identity import tree_identity
-from runner.config.postures import Posture
-from runner.config.run_options import RunOptions
+from runner.config.postures import Posture, Standing
+from runner.config.resolve import RunOptions
 from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review import ReviewVerdict
@@ -25,22 +27,151 @@ from runner.deliverables.spec_text import SpecText
 from runner.deliverables.tools import DeliverableTools, StatusChange
 from runner.deliverables.verification import VerificationTracker
 from runner.deliverables.workspace import derive_spec_id, status_path
-from runner.events import DeliverablesPlanned, StatusChanged
-from runner.loop.after_sync import TakeOver
+from runner.errors import RunnerError
+from runner.events import DeliverablesPlanned, Notice, StatusChanged
 from runner.loop.claims import ClaimedDeliverables
-from runner.loop.flow import Flow
 from runner.loop.plane import Plane
+from runner.loop.reviewing.brief import PhaseBriefing
 from runner.loop.reviewing.plan_review import PlanReview, PlanReviewSettings
 from runner.loop.reviewing.single_review import ReviewFlow
+from runner.loop.run import Flow
 from runner.loop.stepping import SteppedFlow, StepSettings
-from runner.loop.steps.context import StepContext
-from runner.loop.steps.step import Step
-from runner.loop.syncing import SyncFlow
+from runner.loop.steps.context import Judges, StepContext
+from runner.loop.steps.step import CurrentStep
+from runner.loop.syncing import SyncFlow, TakeOver
 from runner.marker import Instruction
-from runner.ports import Deliverables, RunSink, SessionGuard
+from runner.ports import Checkpoints, Deliverables, RunSink, SessionGuard
 from runner.sandbox.status import Containment
-from runner.shell_policy.settings import PolicySettings
+from runner.sandbox.watch import ReadOnlyWatch, ReviewWatch
+from runner.shell_policy.decision import PolicySettings
 from runner.text.output import Output
+from runner.verification.verifier import make_verifier
+
+SESSIONS_IN_STEP = 4
+"""How many agent sessions a step has time for before its proof must be renewed."""
+
+
+def start_defaults(standing: Standing | None) -> dict[str, Any]:
+    """Return what `runner run` starts a session with, where the user does not say.
+
+    A run allows as many errors in a row with a person before it as without (CONTRACT §1), so that
+    a session begun in a terminal can be taken up at night. `debug` is lax on purpose.
+
+    Args:
+        standing: whose run it is; None for the program itself.
+    """
+    if standing is not None and standing.posture is Posture.DEBUG:
+        return {}
+    return {"max_consecutive_errors": SessionLimits().max_consecutive_errors}
+
+
+def start_parameters(options: RunOptions) -> dict[str, Any]:
+    """Return what `session start` is told; what the user did not say is the posture's."""
+    minutes = math.ceil(options.session_timeout_minutes * SESSIONS_IN_STEP)
+    parameters = {
+        "gate_policy": options.gate_policy,
+        "gates_required": None if options.gates else False,
+        "max_consecutive_errors": options.max_consecutive_errors,
+        "max_fidelity_review_cycles_per_phase": options.max_review_cycles,
+        "stop_on_phase_completion": True if options.one_phase else None,
+        "step_stale_minutes": minutes,
+        "step_proof_ttl_minutes": minutes,
+    }
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
+class ToolFailures:
+    """Ends a run whose injected tools could not do their work. Implements `SessionGuard`.
+
+    Further sessions would be paid for and their work not recorded.
+
+    Args:
+        failures: what went wrong so far; others add to it.
+    """
+
+    def __init__(self, failures: Sequence[RunnerError]) -> None:
+        self._failures = failures
+
+    def before(self, instruction: Instruction) -> None:
+        """See `SessionGuard.before`."""
+
+    def after(self, instruction: Instruction) -> None:
+        """See `SessionGuard.after`."""
+        del instruction
+        if self._failures:
+            raise self._failures[0]
+
+
+class ReadOnlyRun:
+    """Proves that the sessions of a sync change nothing. Implements `SessionGuard`."""
+
+    def __init__(self, project: Path, containment: Containment) -> None:
+        self._watch = ReadOnlyWatch(project, containment)
+
+    def before(self, instruction: Instruction) -> None:
+        """See `SessionGuard.before`."""
+
+    def after(self, instruction: Instruction) -> None:
+        """See `SessionGuard.after`."""
+        del instruction
+        self._watch.after_session()
+
+
+class ReadOnlyReviews:
+    """Proves that each review changes nothing. Implements `SessionGuard`."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self._watch: ReviewWatch | None = None
+
+    def before(self, instruction: Instruction) -> None:
+        """See `SessionGuard.before`."""
+        reviewing = instruction is Instruction.REVIEW
+        self._watch = ReviewWatch(self._project) if reviewing else None
+
+    def after(self, instruction: Instruction) -> None:
+        """See `SessionGuard.after`."""
+        del instruction
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.after_session()
+
+
+def judges_of(
+    project: Path,
+    session_id: str,
+    *,
+    containment: Containment,
+    policy: PolicySettings,
+    deliverables: Deliverables,
+    take_verdict: Callable[[], ReviewVerdict | None],
+) -> Judges:
+    """Return who judges the work of an autonomous session.
+
+    Raises:
+        ConfigError: runner.toml is wrong.
+    """
+    file = load_runner_file(project)
+    common = file.verification
+    verifier = make_verifier(
+        project,
+        containment,
+        settings=policy,
+        verification=common,
+        environ=os.environ,
+        rules=environment_rules(project),
+    )
+    briefing = PhaseBriefing(
+        project, session_id, load=deliverables.load, common_verification=common.commands
+    )
+    return Judges(verifier, briefing, take_verdict)
+
+
+def checkpoints_of(project: Path, session_id: str, sink: RunSink) -> Checkpoints:
+    """Return what keeps the tree of each completed step of an autonomous session."""
+    return GitCheckpoints(
+        project, session_id, warn=lambda problem: sink(Notice("warning", problem))
+    )
 
 
 @dataclass(frozen=True)
@@ -178,7 +309,7 @@ def parts_of_run(
     return Parts(flow, claims, tools.make, (ReadOnlyReviews(project),))
 
 
-def parts_of_review(session_id: str, step: Step, flows: list[ReviewFlow]) -> PartsOf:
+def parts_of_review(session_id: str, step: CurrentStep, flows: list[ReviewFlow]) -> PartsOf:
     """Return what makes the parts of a single review.
 
     Args:

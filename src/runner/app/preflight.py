@@ -29,7 +29,7 @@ from runner.programs import find_program
 from runner.records.run_lock import current_holder
 from runner.records.spending import spec_budget
 from runner.sandbox.probe import (
-    Request,
+    ContainmentRequest,
     contained,
     is_boxed,
     read_only_cautions,
@@ -47,7 +47,7 @@ _SIGN_IN_STATES = {SignIn.FOUND: "ok", SignIn.POSSIBLE: "warn", SignIn.NONE: "fa
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What one check found.
 
     Attributes:
@@ -61,33 +61,33 @@ class Finding:
     hint: str | None = None
 
 
-def preflight(chosen: Chosen) -> Iterator[Finding]:
+def preflight(chosen: Chosen) -> Iterator[CheckResult]:
     """Check everything that a run needs, in the order in which it would be missed."""
     for name, check in CHECKS:
         try:
             yield from check(name, chosen)
         except RunnerError as error:
-            yield Finding(name, "fail", error.message, error.hint)
+            yield CheckResult(name, "fail", error.message, error.hint)
 
 
-def _agent(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _agent(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     binary = bundled_agent(chosen.project_dir)
     version = binary.with_name("claude.version")
     known = version.read_text(encoding="utf-8").strip() if version.is_file() else ""
     number = known.removesuffix("(Claude Code)").strip() or "version unknown"
-    yield Finding(name, "ok", f"Claude Code, {number}")
+    yield CheckResult(name, "ok", f"Claude Code, {number}")
 
 
-def _credentials(name: str, _chosen: Chosen) -> Iterator[Finding]:
+def _credentials(name: str, _chosen: Chosen) -> Iterator[CheckResult]:
     found = find_credentials(os.environ)
     hint = None if found.state is SignIn.FOUND else SIGN_IN_HINT
-    yield Finding(name, _SIGN_IN_STATES[found.state], found.detail, hint)
+    yield CheckResult(name, _SIGN_IN_STATES[found.state], found.detail, hint)
 
 
-def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _sandbox(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     agent = bundled_agent(chosen.project_dir)
     wanted = not (chosen[NO_SANDBOX] or switched_off(os.environ))
-    request = Request(
+    request = ContainmentRequest(
         project=chosen.project_dir,
         agent=agent,
         rules=environment_rules(chosen.project_dir),
@@ -98,15 +98,15 @@ def _sandbox(name: str, chosen: Chosen) -> Iterator[Finding]:
     with contained(request) as containment:
         for layer in containment.layers:
             state = "ok" if layer.active else "warn"
-            yield Finding(f"{name}: {layer.name}", state, layer.detail)
+            yield CheckResult(f"{name}: {layer.name}", state, layer.detail)
         for caution in read_only_cautions(request):
-            yield Finding(name, "warn", caution.text, caution.hint)
+            yield CheckResult(name, "warn", caution.text, caution.hint)
         if not containment.active:
             hint = "Leave out --no-sandbox (and AUTORUNNER_NO_SANDBOX) to contain the agent."
-            yield Finding(name, "warn", containment.summary, hint)
+            yield CheckResult(name, "warn", containment.summary, hint)
 
 
-def _environment(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _environment(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     rules = environment_rules(chosen.project_dir)
     agents, commands = rules.of_agents(os.environ), rules.of_commands(os.environ)
     left_out = rules.left_out(os.environ)
@@ -121,38 +121,38 @@ def _environment(name: str, chosen: Chosen) -> Iterator[Finding]:
             f"Outside: {shown}. What the project's tests need is handed on by `pass` under "
             "[environment] in .runner/runner.toml."
         )
-    yield Finding(name, "ok", detail, hint)
+    yield CheckResult(name, "ok", detail, hint)
     if barred := rules.refused(os.environ):
         hint = "Give tests a credential of their own, under another name."
-        yield Finding(name, "warn", f"never handed on: {', '.join(barred)}", hint)
+        yield CheckResult(name, "warn", f"never handed on: {', '.join(barred)}", hint)
 
 
-def _git(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _git(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     if find_program("git", chosen.project_dir) is None:
         hint = "Install git: agents commit their work, and you can see and undo it."
-        yield Finding(name, "warn", "not installed", hint)
+        yield CheckResult(name, "warn", "not installed", hint)
     elif not (chosen.project_dir / ".git").exists():
         hint = "Run `git init` and commit what is there, so that changes can be seen and undone."
-        yield Finding(name, "warn", "the project is not a git repository", hint)
+        yield CheckResult(name, "warn", "the project is not a git repository", hint)
     else:
-        yield Finding(name, "ok", "the project is a git repository")
+        yield CheckResult(name, "ok", "the project is a git repository")
     holder = configuration_with_token(chosen.project_dir)
     if holder is not None:
-        yield Finding(name, "warn", f"{holder} holds a token that agents can read", TOKEN_HINT)
+        yield CheckResult(name, "warn", f"{holder} holds a token that agents can read", TOKEN_HINT)
 
 
-def _spec(name: str, chosen: Chosen) -> Iterator[Finding]:
-    yield Finding(name, "ok", str(require_spec(chosen.project_dir)))
+def _spec(name: str, chosen: Chosen) -> Iterator[CheckResult]:
+    yield CheckResult(name, "ok", str(require_spec(chosen.project_dir)))
 
 
-def _configuration(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _configuration(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     load_agent_file(chosen.project_dir)
     for instruction in NAMES:
         instruction_text(chosen.project_dir, instruction)
-    yield Finding(name, "ok", "runner.toml, agent.json and instructions can be read")
+    yield CheckResult(name, "ok", "runner.toml, agent.json and instructions can be read")
 
 
-def _posture(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _posture(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     plane = open_control_plane(
         chosen.project_dir,
         surface="loop",
@@ -162,86 +162,88 @@ def _posture(name: str, chosen: Chosen) -> Iterator[Finding]:
     standing, refusal = plane.policy.standing, plane.role_preflight()
     if standing is not None:
         detail = f"{standing.posture} ({standing.posture_origin}), role {standing.role}"
-        yield Finding(name, "ok", detail)
+        yield CheckResult(name, "ok", detail)
     for warning in plane.warnings:
-        yield Finding(name, "warn", warning)
+        yield CheckResult(name, "warn", warning)
     if refusal is not None:
-        yield Finding(name, "fail", refusal["error"], refusal["data"]["remediation"])
+        yield CheckResult(name, "fail", refusal["error"], refusal["data"]["remediation"])
 
 
-def _flags(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _flags(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     settings = resolve_flags(chosen.file.feature_flags, os.environ).settings.items()
     off = [f"{flag} ({one.origin})" for flag, one in settings if not one.value]
-    yield Finding(name, "ok", f"off: {', '.join(off)}" if off else "all on")
+    yield CheckResult(name, "ok", f"off: {', '.join(off)}" if off else "all on")
 
 
-def _policy(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _policy(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     decision = judge_command("ls", project_dir=chosen.project_dir)
     state = "ok" if decision.allowed else "fail"
-    yield Finding(name, state, decision.reason or "the command policy is in force")
+    yield CheckResult(name, state, decision.reason or "the command policy is in force")
 
 
-def _state(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _state(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     file = StatusRepository(status_path(chosen.project_dir)).load()
     found = "no deliverables yet" if file is None else plural(file.counts.total, "deliverable")
-    yield Finding(name, "ok", found)
+    yield CheckResult(name, "ok", found)
     for said in idle_commands(file, chosen.file.verification.commands):
-        yield Finding(name, "warn", said)
+        yield CheckResult(name, "warn", said)
     if not os.access(chosen.project_dir, os.W_OK):
         hint = "Check the owner and permissions of the project."
-        yield Finding(name, "fail", "the project can't be written", hint)
+        yield CheckResult(name, "fail", "the project can't be written", hint)
     Trust(user_state_directory()).require_usable(chosen.project_dir)
     if current_holder(chosen.project_dir) is not None:
         hint = "`runner status` says which; wait for it, or stop it."
-        yield Finding(name, "fail", "a run is at work in the project", hint)
+        yield CheckResult(name, "fail", "a run is at work in the project", hint)
 
 
-def _verification(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _verification(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     place, clean = place_of_verification(chosen.project_dir, chosen.file.verification)
     state, hint = ("ok", None) if clean else ("warn", IN_PLACE_HINT)
-    yield Finding(name, state, f"commands run {place}", hint)
+    yield CheckResult(name, state, f"commands run {place}", hint)
 
 
-def _budget(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _budget(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     budget = spec_budget(chosen.project_dir, chosen.file.budget.total)
     if budget is None:
         return
     spent = f"{format_cost(budget.spent_before_usd)} of {format_cost(budget.total_usd)} spent"
     if budget.left_usd(0) > 0:
-        yield Finding(name, "ok", spent)
+        yield CheckResult(name, "ok", spent)
     else:
         hint = "Raise `total` under [budget] in .runner/runner.toml."
-        yield Finding(name, "fail", spent, hint)
+        yield CheckResult(name, "fail", spent, hint)
 
 
-def _notifications(name: str, chosen: Chosen) -> Iterator[Finding]:
+def _notifications(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     wishes = chosen.file.notify
     problems = list(unready(wishes, chosen.project_dir))
     for title, problem in problems:
-        yield Finding(name, "warn", f"{title}: {problem}", "See [notify] in .runner/runner.toml.")
+        yield CheckResult(
+            name, "warn", f"{title}: {problem}", "See [notify] in .runner/runner.toml."
+        )
     if (targets := targets_of(wishes, chosen.project_dir)) and not problems:
         told = " and ".join(target.title for target in targets)
-        yield Finding(name, "ok", f"{told}, on {', '.join(wishes.on) or 'nothing'}")
+        yield CheckResult(name, "ok", f"{told}, on {', '.join(wishes.on) or 'nothing'}")
 
 
-def notification_on_trial(chosen: Chosen, event: str) -> Iterator[Finding]:
+def notification_on_trial(chosen: Chosen, event: str) -> Iterator[CheckResult]:
     """Send one notification to all that `[notify]` names, and tell what became of it."""
     name, wishes = "Notification on trial", chosen.file.notify
     if not targets_of(wishes, chosen.project_dir):
         hint = "Name a `command` or a `webhook` under [notify] in .runner/runner.toml."
-        yield Finding(name, "fail", "there is nobody to tell", hint)
+        yield CheckResult(name, "fail", "there is nobody to tell", hint)
     for title, problem in try_out(wishes, event, chosen.project_dir):
         if problem is None:
-            yield Finding(name, "ok", f"{title} took `{event}`")
+            yield CheckResult(name, "ok", f"{title} took `{event}`")
         else:
             hint = "See [notify] in .runner/runner.toml."
-            yield Finding(name, "fail", f"{title}: {problem}", hint)
+            yield CheckResult(name, "fail", f"{title}: {problem}", hint)
     if event not in wishes.on:
         hint = f'Add "{event}" to `on` under [notify] in .runner/runner.toml.'
-        yield Finding(name, "warn", f"a run would not tell `{event}`", hint)
+        yield CheckResult(name, "warn", f"a run would not tell `{event}`", hint)
 
 
-Check = Callable[[str, Chosen], Iterator[Finding]]
+Check = Callable[[str, Chosen], Iterator[CheckResult]]
 
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("Agent", _agent),

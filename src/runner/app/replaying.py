@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.app.composition import Command, Job
-from runner.config.run_options import RunOptions
+from runner.config.resolve import RunOptions
 from runner.errors import UsageError
 from runner.replay.recording import Recorder
-from runner.replay.script import Script, load_script
+from runner.replay.script import ModelScript, load_script
 from runner.replay.server import ScriptedModel
 from runner.text.messages import plural
 from runner.text.output import Output
@@ -102,7 +102,7 @@ def recorded(record: Path | None, project_dir: Path) -> Iterator[tuple[dict[str,
 
 
 @contextmanager
-def scripted(script: Script | Path, project_dir: Path) -> Iterator[Scripted]:
+def scripted(script: ModelScript | Path, project_dir: Path) -> Iterator[Scripted]:
     """Serve `script` on loopback.
 
     The agent's own state goes to a temporary folder, so that nothing of a real login is used.

@@ -8,7 +8,7 @@ from runner.events import ExitReason, RunEnded
 from runner.text.safe import visible
 
 
-class Counts(TypedDict):
+class ResultCounts(TypedDict):
     """Active deliverables by status."""
 
     total: int
@@ -41,7 +41,7 @@ class ResultObject(TypedDict):
     agent_sessions: int
     duration_seconds: float
     total_cost_usd: float
-    deliverables: Counts
+    deliverables: ResultCounts
     verified: int | None
     gates: list[Any]
     phases: list[Any]
@@ -89,7 +89,7 @@ def result_object(ended: RunEnded) -> ResultObject:
         agent_sessions=result.agent_sessions,
         duration_seconds=round(result.duration_seconds, 3),
         total_cost_usd=round(result.total_cost_usd, 6),
-        deliverables=Counts(
+        deliverables=ResultCounts(
             total=counts.total,
             passed=counts.passed,
             blocked=counts.blocked,

@@ -13,11 +13,10 @@ from runner.autonomy.commands.review_request import due_review
 from runner.autonomy.envelope import Envelope, failure
 from runner.autonomy.service import ControlPlane, new_ulid
 from runner.config.catalogue import RUN_OPTIONS
-from runner.config.resolve import choose
-from runner.config.run_options import RunOptions
+from runner.config.resolve import RunOptions, choose
 from runner.deliverables.review import ReviewVerdict
 from runner.events import RunEnded, RunEvent
-from runner.loop.steps.step import Step
+from runner.loop.steps.step import CurrentStep
 from runner.ports import RunSink
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def review_with_agent(
         return due
     phase_id = values["phase_id"]
     view = plane.call("session", "status", session_id=due)["data"]
-    step = Step(
+    step = CurrentStep(
         values["step_id"],
         _GATE,
         phase_id,
@@ -71,7 +70,7 @@ def _changed_commands(view: Mapping[str, Any], phase_id: str) -> Mapping[str, An
 
 
 def _reviewed(
-    project: Path, session_id: str, step: Step, make_presenter: PresenterFactory
+    project: Path, session_id: str, step: CurrentStep, make_presenter: PresenterFactory
 ) -> tuple[ReviewVerdict | None, str]:
     """Return the verdict, or None and why there is none."""
     chosen = choose(RUN_OPTIONS, {"project_dir": project}, os.environ)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner.config.dependencies import Tree, setup_commands
-from runner.config.runner_file import Verification, load_runner_file
+from runner.config.runner_file import VerificationTable, load_runner_file
 from runner.errors import ConfigError
-from runner.shell_policy.settings import PolicySettings
+from runner.shell_policy.decision import PolicySettings
 from runner.shell_policy.vacuous import vacuous
 from runner.verification.verifier import in_place_reason, verification_problem
 
@@ -27,7 +27,7 @@ IN_PLACE_HINT = (
 
 
 def place_of_verification(
-    project: Path, verification: Verification, environ: Mapping[str, str] | None = None
+    project: Path, verification: VerificationTable, environ: Mapping[str, str] | None = None
 ) -> tuple[str, bool]:
     """Return in a few words where verification commands run, and whether that is a clean room."""
     environ = os.environ if environ is None else environ

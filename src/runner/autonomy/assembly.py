@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from runner.autonomy.access.callers import Policy
-from runner.autonomy.access.flags import adapt_defaults
+from runner.autonomy.access.callers import Policy, adapt_defaults
 from runner.autonomy.access.postures import PROFILES
 from runner.autonomy.service import ControlPlane, new_ulid, utc_now
 from runner.autonomy.store.facade import LOCK_SECONDS

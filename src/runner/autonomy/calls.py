@@ -5,15 +5,16 @@ pass it on. Outside of a call there is no budget and nothing is noted.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.models import SessionState
 
-_CURRENT: ContextVar["Call | None"] = ContextVar("runner_autonomy_call", default=None)
+_CURRENT: ContextVar["ControlCall | None"] = ContextVar("runner_autonomy_call", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Commit:
 
 
 @dataclass(slots=True)
-class Call:
+class ControlCall:
     """One request on its way.
 
     Attributes:
@@ -77,7 +78,7 @@ class Call:
 
 
 @contextmanager
-def in_call(call: Call) -> Iterator[Call]:
+def in_call(call: ControlCall) -> Iterator[ControlCall]:
     """Make `call` the one that is being answered."""
     token = _CURRENT.set(call)
     try:
@@ -119,3 +120,51 @@ def note_collected(status: str) -> None:
     call = _CURRENT.get()
     if call is not None:
         call.collected.append(status)
+
+
+# Commands that the seed does not name get the budget of their nearest relative.
+
+
+TIMEOUT_PARAM = "timeout_seconds"
+
+
+class TimeBudget(NamedTuple):
+    """Seconds: what holds unless the caller says otherwise, and the most it may say."""
+
+    default: float
+    most: float
+
+
+SHORT = TimeBudget(5, 15)
+
+BUDGETS: Mapping[tuple[str, str], TimeBudget] = {
+    ("session", "start"): TimeBudget(10, 30),
+    ("session", "rebase"): TimeBudget(10, 30),
+    ("step", "next"): TimeBudget(15, 45),
+    ("step", "report"): TimeBudget(15, 45),
+    ("review", "gate"): TimeBudget(120, 300),
+}
+
+
+def budget_of(group: str, command: str) -> TimeBudget:
+    """Return the budget of a command."""
+    return BUDGETS.get((group, command), SHORT)
+
+
+def chosen_seconds(group: str, command: str, wanted: Any) -> float:
+    """Return the seconds that a call has; `wanted` is what the caller said, None for nothing.
+
+    Raises:
+        RefusedError: VALIDATION_ERROR when that is no positive number, or more than allowed.
+    """
+    budget = budget_of(group, command)
+    if wanted is None:
+        return budget.default
+    is_number = isinstance(wanted, int | float) and not isinstance(wanted, bool)
+    if not is_number or not 0 < wanted <= budget.most:
+        raise RefusedError(
+            ErrorCode.VALIDATION_ERROR,
+            f"{TIMEOUT_PARAM}: must be more than 0 and at most {budget.most:g} seconds.",
+            details={"field": TIMEOUT_PARAM, "maximum": budget.most},
+        )
+    return float(wanted)

@@ -34,7 +34,7 @@ _EXPIRIES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandAnswer:
     """What a command returns, before it is put into the envelope."""
 
     data: dict[str, Any]

@@ -77,7 +77,7 @@ class GatePolicy(StrEnum):
     MANUAL = "manual"
 
 
-class Verdict(StrEnum):
+class GateVerdict(StrEnum):
     """What an independent review found."""
 
     PASS = "pass"  # noqa: S105 - a verdict, no password

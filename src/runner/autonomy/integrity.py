@@ -18,7 +18,7 @@ _HINT = (
 )
 
 
-class IntegrityError(StateCorruptError):
+class SessionIntegrityError(StateCorruptError):
     """The stored session is not what this control plane wrote last.
 
     Args:
@@ -32,11 +32,11 @@ class IntegrityError(StateCorruptError):
         super().__init__(message, hint=self._hint.format(session_id=session_id))
 
 
-class SealBrokenError(IntegrityError):
+class SealBrokenError(SessionIntegrityError):
     """The session's file lost its seal, or the seal does not fit (GATE_INTEGRITY_CHECKSUM)."""
 
     _hint = _UNSEALED
 
 
-class AuditError(IntegrityError):
+class AuditError(SessionIntegrityError):
     """A well-sealed session does not fit its gates' evidence or its past (GATE_AUDIT_FAILURE)."""

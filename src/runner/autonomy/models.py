@@ -14,13 +14,13 @@ from runner.autonomy.enums import (
     FailureReason,
     GatePolicy,
     GateStatus,
+    GateVerdict,
     PauseReason,
     ReviewScope,
     SessionStatus,
     StepOutcome,
     StepType,
     TaskStatus,
-    Verdict,
 )
 
 _set = object.__setattr__
@@ -69,7 +69,7 @@ class Counters(Record):
     fidelity_review_cycles_in_active_phase: Count = 0
 
 
-class Limits(Record):
+class SessionLimits(Record):
     """Bounds of a session; minutes and percent as the names say."""
 
     max_tasks_per_session: Positive = 100
@@ -170,7 +170,7 @@ class GateEvidence(Record):
     session_id: str
     step_id: str
     phase_id: str
-    verdict: Verdict
+    verdict: GateVerdict
     token_hash: str
     issued_at: AwareDatetime
     expires_at: AwareDatetime
@@ -186,7 +186,7 @@ class ManualGateAck(Record):
 
     gate_attempt_id: str
     phase_id: str
-    verdict: Verdict
+    verdict: GateVerdict
     requested_at: AwareDatetime
 
 
@@ -211,7 +211,7 @@ class PhaseGate(Record):
 
     required: bool = True
     status: GateStatus = GateStatus.PENDING
-    verdict: Verdict | None = None
+    verdict: GateVerdict | None = None
     cycles: Count = 0
     gate_attempt_id: str | None = None
     evidence_hash: str | None = None
@@ -398,7 +398,7 @@ class SessionState(Record):
     pending_manual_gate_ack: ManualGateAck | None = None
     consumed_gate_nonces: tuple[ConsumedNonce, ...] = ()
     counters: Counters = Counters()
-    limits: Limits = Limits()
+    limits: SessionLimits = SessionLimits()
     stop_conditions: StopConditions = StopConditions()
     write_lock: WriteLock = WriteLock()
     gate_policy: GatePolicy = GatePolicy.STRICT

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, ValidationError
 
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.enums import GatePolicy, SessionStatus, TaskStatus, Verdict
+from runner.autonomy.enums import GatePolicy, GateVerdict, SessionStatus, TaskStatus
 from runner.autonomy.inputs import Input, ShortText, StepReport
 from runner.text.messages import nearest, problem, stated
 
@@ -136,7 +136,7 @@ class GateParams(SessionParams):
 
     phase_id: ShortText
     step_id: ShortText
-    verdict: Verdict | None = None
+    verdict: GateVerdict | None = None
     summary: Annotated[str, Field(max_length=20_000)] = ""
     findings: Annotated[tuple[FindingParams, ...], Field(max_length=1000)] = ()
     review_path: Annotated[str, Field(max_length=4096)] | None = None

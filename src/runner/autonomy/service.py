@@ -11,28 +11,24 @@ from typing import Any
 
 from ulid import ULID
 
-from runner.autonomy.access.callers import PROGRAM, Policy
-from runner.autonomy.access.denials import Ledger
-from runner.autonomy.access.guard import Guard
-from runner.autonomy.access.roles import LOOP_COMMANDS, Key
-from runner.autonomy.budgets import TIMEOUT_PARAM, budget_of, chosen_seconds
-from runner.autonomy.calls import Call, in_call
+from runner.autonomy.access.callers import LOOP_COMMANDS, PROGRAM, Key, Policy
+from runner.autonomy.access.guard import DenialCounter, Guard
+from runner.autonomy.calls import TIMEOUT_PARAM, ControlCall, budget_of, chosen_seconds, in_call
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.commands.capabilities import Capabilities
-from runner.autonomy.commands.gate_waiver import Waiving
 from runner.autonomy.commands.lifecycle import LifecycleCommands
 from runner.autonomy.commands.listing import Listing
 from runner.autonomy.commands.recovery import Recovery
-from runner.autonomy.commands.reviewing import Reviewing
+from runner.autonomy.commands.reviewing import Reviewing, Waiving
 from runner.autonomy.commands.stepping import HotPath
 from runner.autonomy.commands.tasks import Tasks
-from runner.autonomy.core import Answer, Core
+from runner.autonomy.core import CommandAnswer, Core
 from runner.autonomy.engine.mutations import TaskAction
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.enums import GatePolicy
 from runner.autonomy.envelope import Envelope, failure, success, unavailable
 from runner.autonomy.inputs import Input
-from runner.autonomy.models import Limits, StopConditions, WriteLock
+from runner.autonomy.models import SessionLimits, StopConditions, WriteLock
 from runner.autonomy.observability.observe import observe
 from runner.autonomy.params import (
     CapabilitiesParams,
@@ -65,11 +61,11 @@ from runner.errors import RunnerError
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandSpec:
     """A command: what it takes and what does it."""
 
     params: type[Input]
-    run: Callable[[Any], Answer]
+    run: Callable[[Any], CommandAnswer]
 
 
 def utc_now() -> datetime:
@@ -82,7 +78,7 @@ def new_ulid(prefix: str) -> str:
 
 
 DEFAULTS = StartOptions(
-    limits=Limits(),
+    limits=SessionLimits(),
     stop_conditions=StopConditions(),
     write_lock=WriteLock(),
     gate_policy=GatePolicy.STRICT,
@@ -166,7 +162,7 @@ class ControlPlane:
             tree_of=tree_of,
         )
         private = workspace_directory(key_directory or user_state_directory(), workspace)
-        self._guard = Guard(self.core, Ledger(private / "refusals.json", clock))
+        self._guard = Guard(self.core, DenialCounter(private / "refusals.json", clock))
         recovery = Recovery(self.core)
         self._sessions = LifecycleCommands(self.core, recovery)
         self.commands = _commands(self.core, self._sessions, recovery)
@@ -206,10 +202,10 @@ class ControlPlane:
         observe(request, envelope, params)
         return envelope
 
-    def _request(self, group: str, command: str, seconds: float) -> Call:
-        return Call(group, command, self._new_id("req"), seconds, monotonic=self._monotonic)
+    def _request(self, group: str, command: str, seconds: float) -> ControlCall:
+        return ControlCall(group, command, self._new_id("req"), seconds, monotonic=self._monotonic)
 
-    def _envelope(self, request: Call, wanted: Any, params: Mapping[str, Any]) -> Envelope:
+    def _envelope(self, request: ControlCall, wanted: Any, params: Mapping[str, Any]) -> Envelope:
         warnings = self.warnings if request.group in _LOUD_GROUPS else ()
         try:
             request.seconds = chosen_seconds(request.group, request.command, wanted)
@@ -269,7 +265,7 @@ class ControlPlane:
         observe(request, {"success": True, "data": done}, {})
         return done
 
-    def _run(self, group: str, command: str, params: Mapping[str, Any]) -> Answer:
+    def _run(self, group: str, command: str, params: Mapping[str, Any]) -> CommandAnswer:
         known = self.commands.get((group, command))
         if known is None:
             raise RefusedError(
@@ -282,36 +278,38 @@ class ControlPlane:
         )
 
 
-def _commands(core: Core, sessions: LifecycleCommands, recovery: Recovery) -> Mapping[Key, Command]:
+def _commands(
+    core: Core, sessions: LifecycleCommands, recovery: Recovery
+) -> Mapping[Key, CommandSpec]:
     """The dispatch table. No command's validation is written anywhere else."""
     steps, lists = HotPath(core), Listing(core)
     reviews, tasks = Reviewing(core), Tasks(core)
     capabilities = Capabilities(core, lambda: table)
-    table: dict[Key, Command] = {
-        ("session", "start"): Command(StartParams, sessions.start),
-        ("session", "status"): Command(SessionParams, sessions.status),
-        ("session", "pause"): Command(ReasonParams, sessions.pause),
-        ("session", "resume"): Command(ResumeParams, sessions.resume),
-        ("session", "rebase"): Command(RebaseParams, sessions.rebase),
-        ("session", "end"): Command(ReasonParams, sessions.end),
-        ("session", "list"): Command(ListParams, lists.sessions),
-        ("session", "reset"): Command(ResetParams, recovery.reset),
-        ("session", "events"): Command(EventsParams, lists.events),
-        ("step", "next"): Command(NextParams, steps.next),
-        ("step", "report"): Command(ReportParams, steps.report),
-        ("step", "replay"): Command(SessionParams, steps.replay),
-        ("step", "heartbeat"): Command(HeartbeatParams, steps.heartbeat),
-        ("review", "gate"): Command(GateParams, reviews.gate),
-        ("task", "list"): Command(TaskListParams, tasks.list),
-        ("task", "prepare"): Command(TaskParams, tasks.prepare),
-        ("task", "start"): Command(TaskMutationParams, tasks.command(TaskAction.START)),
-        ("task", "complete"): Command(TaskMutationParams, tasks.command(TaskAction.COMPLETE)),
-        ("task", "block"): Command(TaskMutationParams, tasks.command(TaskAction.BLOCK)),
-        ("task", "unblock"): Command(TaskMutationParams, tasks.command(TaskAction.UNBLOCK)),
-        ("task", "update-status"): Command(TaskStatusParams, tasks.update_status),
-        ("task", "gate-waiver"): Command(GateWaiverParams, Waiving(core).waive),
-        ("journal", "list"): Command(EventsParams, lists.events),
-        ("journal", "add"): Command(JournalAddParams, lists.add),
-        ("server", "capabilities"): Command(CapabilitiesParams, capabilities.show),
+    table: dict[Key, CommandSpec] = {
+        ("session", "start"): CommandSpec(StartParams, sessions.start),
+        ("session", "status"): CommandSpec(SessionParams, sessions.status),
+        ("session", "pause"): CommandSpec(ReasonParams, sessions.pause),
+        ("session", "resume"): CommandSpec(ResumeParams, sessions.resume),
+        ("session", "rebase"): CommandSpec(RebaseParams, sessions.rebase),
+        ("session", "end"): CommandSpec(ReasonParams, sessions.end),
+        ("session", "list"): CommandSpec(ListParams, lists.sessions),
+        ("session", "reset"): CommandSpec(ResetParams, recovery.reset),
+        ("session", "events"): CommandSpec(EventsParams, lists.events),
+        ("step", "next"): CommandSpec(NextParams, steps.next),
+        ("step", "report"): CommandSpec(ReportParams, steps.report),
+        ("step", "replay"): CommandSpec(SessionParams, steps.replay),
+        ("step", "heartbeat"): CommandSpec(HeartbeatParams, steps.heartbeat),
+        ("review", "gate"): CommandSpec(GateParams, reviews.gate),
+        ("task", "list"): CommandSpec(TaskListParams, tasks.list),
+        ("task", "prepare"): CommandSpec(TaskParams, tasks.prepare),
+        ("task", "start"): CommandSpec(TaskMutationParams, tasks.command(TaskAction.START)),
+        ("task", "complete"): CommandSpec(TaskMutationParams, tasks.command(TaskAction.COMPLETE)),
+        ("task", "block"): CommandSpec(TaskMutationParams, tasks.command(TaskAction.BLOCK)),
+        ("task", "unblock"): CommandSpec(TaskMutationParams, tasks.command(TaskAction.UNBLOCK)),
+        ("task", "update-status"): CommandSpec(TaskStatusParams, tasks.update_status),
+        ("task", "gate-waiver"): CommandSpec(GateWaiverParams, Waiving(core).waive),
+        ("journal", "list"): CommandSpec(EventsParams, lists.events),
+        ("journal", "add"): CommandSpec(JournalAddParams, lists.add),
+        ("server", "capabilities"): CommandSpec(CapabilitiesParams, capabilities.show),
     }
     return table

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runner.autonomy.core import Core
-from runner.autonomy.engine.agreeing import changed_commands
 from runner.autonomy.engine.pausing import Deadline, deadlines, missed, stale_reason
 from runner.autonomy.engine.progress import Progress
+from runner.autonomy.engine.steps import changed_commands
 from runner.autonomy.enums import FailureReason, GateStatus, SessionStatus
 from runner.autonomy.models import PhaseShape, PhaseTiming, SessionState
 from runner.autonomy.signals import loop_signal, recommended_actions

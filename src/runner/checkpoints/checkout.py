@@ -21,7 +21,7 @@ from runner.checkpoints.isolated_git import (
     shadow_git,
     write_config,
 )
-from runner.checkpoints.ledger import Ledger
+from runner.checkpoints.ledger import CheckpointLedger
 from runner.checkpoints.repository import Repository, find_repository
 from runner.checkpoints.snapshot import Snapshot, names, take_snapshot
 from runner.deliverables.workspace import STATE_DIRECTORY
@@ -156,7 +156,7 @@ def ignored_files(checkout: Checkout) -> tuple[str, ...]:
 
 
 def _snapshots_index(project: Path) -> Path:
-    ledger = Ledger(project)
+    ledger = CheckpointLedger(project)
     ledger.prepare()
     return ledger.index
 

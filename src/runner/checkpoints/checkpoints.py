@@ -10,9 +10,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner.checkpoints.evidence import Evidence, take_evidence
+from runner.checkpoints.evidence import TreeEvidence, take_evidence
 from runner.checkpoints.isolated_git import GitError, ShadowGit, shadow_git
-from runner.checkpoints.ledger import OWN, PHASE, PLANNING, REVIEWED, STEP, Checkpoint, Ledger
+from runner.checkpoints.ledger import (
+    OWN,
+    PHASE,
+    PLANNING,
+    REVIEWED,
+    STEP,
+    Checkpoint,
+    CheckpointLedger,
+)
 from runner.checkpoints.repository import Repository, find_repository, folder_alone
 from runner.checkpoints.sealing import sealed
 from runner.checkpoints.snapshot import ALWAYS, names, take_snapshot
@@ -68,7 +76,7 @@ class GitCheckpoints:
         self._scope = scope
         self._warn = warn
         self._clock = clock
-        self._ledger = Ledger(project_dir)
+        self._ledger = CheckpointLedger(project_dir)
         self._warned: set[str] = set()
 
     def record(self, step_id: str, phase_id: str | None, summary: str) -> None:
@@ -146,7 +154,7 @@ class GitCheckpoints:
 
 def keep(
     git: ShadowGit,
-    ledger: Ledger,
+    ledger: CheckpointLedger,
     *,
     kind: str,
     name: str,
@@ -211,8 +219,8 @@ def repository_of(project_dir: Path) -> Repository:
     return found
 
 
-def _tree_alone(git: ShadowGit, ledger: Ledger) -> Evidence:
-    return Evidence(take_snapshot(git, ledger.index))
+def _tree_alone(git: ShadowGit, ledger: CheckpointLedger) -> TreeEvidence:
+    return TreeEvidence(take_snapshot(git, ledger.index))
 
 
 def _from_origin(now: Checkpoint, origin: Checkpoint) -> Checkpoint:

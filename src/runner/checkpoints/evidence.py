@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from runner.checkpoints.isolated_git import ShadowGit
-from runner.checkpoints.ledger import Ledger
+from runner.checkpoints.ledger import CheckpointLedger
 from runner.checkpoints.sealing import write_blob
 from runner.checkpoints.snapshot import Snapshot, take_snapshot
 from runner.checkpoints.unversioned import Manifest, scan
@@ -15,7 +15,7 @@ _MAX_MANIFEST_BYTES = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class TreeEvidence:
     """A project at one moment.
 
     Attributes:
@@ -28,7 +28,9 @@ class Evidence:
     manifest_id: str = ""
 
 
-def take_evidence(git: ShadowGit, ledger: Ledger, *, also: Iterable[bytes] = ()) -> Evidence:
+def take_evidence(
+    git: ShadowGit, ledger: CheckpointLedger, *, also: Iterable[bytes] = ()
+) -> TreeEvidence:
     """Write down the project as it is, nested repositories included.
 
     Args:
@@ -42,10 +44,10 @@ def take_evidence(git: ShadowGit, ledger: Ledger, *, also: Iterable[bytes] = ())
     manifest = scan(root, snapshot.paths, _last_seen(ledger))
     encoded = manifest.encode()
     write_atomic(ledger.seen, encoded)
-    return Evidence(snapshot, manifest, write_blob(git, encoded))
+    return TreeEvidence(snapshot, manifest, write_blob(git, encoded))
 
 
-def _last_seen(ledger: Ledger) -> Manifest:
+def _last_seen(ledger: CheckpointLedger) -> Manifest:
     try:
         return Manifest.decode(read_regular(ledger.seen, limit=_MAX_MANIFEST_BYTES))
     except (OSError, ValueError):

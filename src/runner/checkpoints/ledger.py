@@ -78,7 +78,7 @@ class Checkpoint:
         return tuple(name for name in names if name) if self.store == OWN else ()
 
 
-class Ledger:
+class CheckpointLedger:
     """The checkpoints of a project, in the order in which they were made."""
 
     def __init__(self, project_dir: Path) -> None:
@@ -192,5 +192,5 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def was_rolled_back(project_dir: Path) -> bool:
     """Whether the last thing that was done to the kept trees of a project was a rollback."""
-    marks = [e for e in Ledger(project_dir).entries() if e.kind in (STEP, PHASE, STASH)]
+    marks = [e for e in CheckpointLedger(project_dir).entries() if e.kind in (STEP, PHASE, STASH)]
     return bool(marks) and marks[-1].kind == STASH

@@ -11,7 +11,7 @@ from pathlib import Path
 from runner.checkpoints.checkpoints import with_commit
 from runner.checkpoints.evidence import take_evidence
 from runner.checkpoints.isolated_git import ShadowGit, shadow_git
-from runner.checkpoints.ledger import OWN, PHASE, REVIEWED, Checkpoint, Ledger
+from runner.checkpoints.ledger import OWN, PHASE, REVIEWED, Checkpoint, CheckpointLedger
 from runner.checkpoints.old_objects import take_over
 from runner.checkpoints.repository import Repository, find_repository, folder_alone
 from runner.checkpoints.sealing import Pair, differing, ids_of, objects, read_blob, sealed
@@ -70,7 +70,7 @@ class PhaseDiff:
             nothing of them.
     """
 
-    def __init__(self, repository: Repository, base: Checkpoint, ledger: Ledger) -> None:
+    def __init__(self, repository: Repository, base: Checkpoint, ledger: CheckpointLedger) -> None:
         """Compare, and note in the ledger what the review sees.
 
         Raises:
@@ -193,7 +193,7 @@ def write_before(
 
 def phase_base(project_dir: Path, scope: str, phase_id: str) -> Checkpoint | None:
     """Return what was kept when a phase began, None when nothing was."""
-    return Ledger(project_dir).find(PHASE, scope, phase_id)
+    return CheckpointLedger(project_dir).find(PHASE, scope, phase_id)
 
 
 def content_before(project_dir: Path, base: Checkpoint, path: str) -> bytes | None:
@@ -229,7 +229,7 @@ def content_before(project_dir: Path, base: Checkpoint, path: str) -> bytes | No
 
 def first_base(project_dir: Path, scope: str) -> Checkpoint | None:
     """Return what was kept when the first phase of a session began, None when nothing was."""
-    entries = Ledger(project_dir).entries()
+    entries = CheckpointLedger(project_dir).entries()
     return next((e for e in entries if (e.kind, e.scope) == (PHASE, scope)), None)
 
 

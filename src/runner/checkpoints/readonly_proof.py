@@ -30,7 +30,7 @@ _OBJECTS = ".git/objects/"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """One file, link or folder.
 
     Attributes:
@@ -44,7 +44,7 @@ class Entry:
     digest: bytes
 
 
-Manifest = Mapping[str, Entry]
+Manifest = Mapping[str, ManifestEntry]
 """Path relative to the project → what stands there."""
 
 
@@ -88,12 +88,12 @@ def _differences(before: Manifest, after: Manifest) -> Iterator[str]:
             yield path
 
 
-def _look(path: str, found: os.stat_result, name: str, earlier: Manifest) -> Entry:
+def _look(path: str, found: os.stat_result, name: str, earlier: Manifest) -> ManifestEntry:
     identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     before = earlier.get(name)
     if before is not None and before.identity == identity:
-        return Entry(identity, found.st_mode, before.digest)
+        return ManifestEntry(identity, found.st_mode, before.digest)
     if stat.S_ISDIR(found.st_mode):
-        return Entry(identity, found.st_mode, b"")
+        return ManifestEntry(identity, found.st_mode, b"")
     large = 0 if name.startswith(_OBJECTS) else _LARGE_BYTES
-    return Entry(identity, found.st_mode, content_digest(path, found, large_bytes=large))
+    return ManifestEntry(identity, found.st_mode, content_digest(path, found, large_bytes=large))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from runner.checkpoints.checkpoints import repository_of, with_commit
 from runner.checkpoints.isolated_git import GitError, ShadowGit, shadow_git
-from runner.checkpoints.ledger import OWN, STASH, STEP, Checkpoint, Ledger
+from runner.checkpoints.ledger import OWN, STASH, STEP, Checkpoint, CheckpointLedger
 from runner.checkpoints.old_objects import take_over
 from runner.checkpoints.repository import find_repository, folder_alone
 from runner.checkpoints.sealing import DamageError, differing, ids_of, require_intact, sealed
@@ -49,7 +49,7 @@ class Changes:
 
 def restorable(project_dir: Path) -> tuple[Checkpoint, ...]:
     """Return what can be gone back to, oldest first: steps and stashes."""
-    return tuple(e for e in Ledger(project_dir).entries() if e.kind in (STEP, STASH))
+    return tuple(e for e in CheckpointLedger(project_dir).entries() if e.kind in (STEP, STASH))
 
 
 def find_checkpoint(project_dir: Path, name: str) -> Checkpoint:
@@ -85,7 +85,7 @@ class Rollback:
     """
 
     def __init__(
-        self, git: ShadowGit, ledger: Ledger, target: Checkpoint, stash: Checkpoint
+        self, git: ShadowGit, ledger: CheckpointLedger, target: Checkpoint, stash: Checkpoint
     ) -> None:
         self._git = git
         self._ledger = ledger
@@ -142,7 +142,7 @@ def prepared(project_dir: Path, target: Checkpoint, at: datetime) -> Iterator[Ro
     """
     own = target.store == OWN
     repository = find_repository(project_dir) if own else repository_of(project_dir)
-    ledger = Ledger(project_dir)
+    ledger = CheckpointLedger(project_dir)
     ledger.prepare()
     with shadow_git(repository or folder_alone(project_dir)) as git:
         with git.store.lock():
@@ -177,7 +177,9 @@ def _gone(target: Checkpoint) -> PrerequisiteError:
     )
 
 
-def _stash(git: ShadowGit, ledger: Ledger, target: Checkpoint, at: datetime) -> Checkpoint:
+def _stash(
+    git: ShadowGit, ledger: CheckpointLedger, target: Checkpoint, at: datetime
+) -> Checkpoint:
     """Take everything that a rollback could touch: also what is ignored now or very large."""
     wanted = names(git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", target.tree))
     project = git.repository.project
@@ -205,7 +207,7 @@ def _stash(git: ShadowGit, ledger: Ledger, target: Checkpoint, at: datetime) -> 
     )
 
 
-def _free_name(ledger: Ledger, at: datetime) -> str:
+def _free_name(ledger: CheckpointLedger, at: datetime) -> str:
     stamp = f"{STASH}-{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     taken = {entry.name for entry in ledger.entries()}
     later = (f"{stamp}-{number}" for number in count(2))

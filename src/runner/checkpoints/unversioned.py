@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from runner.checkpoints.own_output import output_files
+from runner.checkpoints.folder_digest import output_files
 from runner.deliverables.workspace import STATE_DIRECTORY
 
 MAX_ENTRIES = 1_000_000
@@ -44,7 +44,7 @@ _GIT_DATA = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class UnversionedEntry:
     """One file, link or special file; or a folder that could not be looked into.
 
     Attributes:
@@ -95,7 +95,7 @@ class Manifest:
         is_complete: False where there were more than MAX_ENTRIES.
     """
 
-    entries: Mapping[bytes, Entry]
+    entries: Mapping[bytes, UnversionedEntry]
     is_complete: bool = True
 
     def encode(self) -> bytes:
@@ -117,9 +117,9 @@ class Manifest:
 class Differences:
     """How two manifests differ: paths in order, with what stands there now (or stood)."""
 
-    added: Mapping[bytes, Entry]
-    changed: Mapping[bytes, Entry]
-    removed: Mapping[bytes, Entry]
+    added: Mapping[bytes, UnversionedEntry]
+    changed: Mapping[bytes, UnversionedEntry]
+    removed: Mapping[bytes, UnversionedEntry]
 
 
 def scan(root: bytes, tree: Collection[bytes], known: Manifest) -> Manifest:
@@ -131,13 +131,13 @@ def scan(root: bytes, tree: Collection[bytes], known: Manifest) -> Manifest:
         known: an earlier manifest, whose digests are taken over for untouched files.
     """
     limit, now = MAX_HASHED_BYTES, time.time_ns()
-    found: dict[bytes, Entry] = {}
+    found: dict[bytes, UnversionedEntry] = {}
     for path, status in _walk(root):
         if path in tree:
             continue
         if len(found) >= MAX_ENTRIES:
             return Manifest(found, is_complete=False)
-        entry = Entry(status.st_mode, status.st_size, identity_of(status, now))
+        entry = UnversionedEntry(status.st_mode, status.st_size, identity_of(status, now))
         earlier = known.entries.get(path)
         if earlier is not None and entry.is_untouched(earlier) and earlier.digest:
             found[path] = earlier
@@ -148,7 +148,7 @@ def scan(root: bytes, tree: Collection[bytes], known: Manifest) -> Manifest:
             digest = _file_digest(root + b"/" + path) if reads else ""
         else:
             digest = _target(root + b"/" + path) if stat.S_ISLNK(entry.mode) else ""
-        found[path] = Entry(entry.mode, entry.size, entry.identity, digest)
+        found[path] = UnversionedEntry(entry.mode, entry.size, entry.identity, digest)
     return Manifest(found)
 
 
@@ -247,12 +247,12 @@ def _target(path: bytes) -> str:
         return ""
 
 
-def _encoded(path: bytes, entry: Entry) -> bytes:
+def _encoded(path: bytes, entry: UnversionedEntry) -> bytes:
     numbers = (entry.mode, entry.size, *entry.identity)
     return b"%d %d %d %d %d " % numbers + entry.digest.encode("ascii") + b" " + path
 
 
-def _decoded(line: bytes) -> tuple[bytes, Entry]:
+def _decoded(line: bytes) -> tuple[bytes, UnversionedEntry]:
     mode, size, inode, modified, changed, digest, path = line.split(b" ", _FIELDS - 1)
     identity = (int(inode), int(modified), int(changed))
-    return path, Entry(int(mode), int(size), identity, digest.decode("ascii"))
+    return path, UnversionedEntry(int(mode), int(size), identity, digest.decode("ascii"))

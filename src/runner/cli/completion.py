@@ -16,7 +16,7 @@ VARIABLE = "_RUNNER_COMPLETE"
 """With this in the environment a shell asks what fits; the scripts below set it."""
 
 
-class Shell(StrEnum):
+class CompletionShell(StrEnum):
     """The shells there is a script for."""
 
     BASH = "bash"
@@ -35,7 +35,8 @@ HELP = help_text(
 )
 
 Wanted = Annotated[
-    Shell | None, typer.Argument(help="The shell; default: that of $SHELL.", show_default=False)
+    CompletionShell | None,
+    typer.Argument(help="The shell; default: that of $SHELL.", show_default=False),
 ]
 
 
@@ -53,11 +54,11 @@ def make_ready() -> None:
     get_install_completion_arguments()
 
 
-def _users_shell(path: str) -> Shell:
+def _users_shell(path: str) -> CompletionShell:
     name = Path(path).name
-    if name in list(Shell):
-        return Shell(name)
+    if name in list(CompletionShell):
+        return CompletionShell(name)
     raise UsageError(
         "Which shell is it for? $SHELL does not say." if not name else f"There is none for {name}.",
-        hint=f"Name one: runner completion {'|'.join(Shell)}",
+        hint=f"Name one: runner completion {'|'.join(CompletionShell)}",
     )

@@ -12,8 +12,7 @@ from runner.cli.help_text import help_text
 from runner.cli.options import takes
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.project import SPEC_NAME
-from runner.config.resolve import Chosen
-from runner.config.run_options import RunOptions
+from runner.config.resolve import Chosen, RunOptions
 from runner.errors import PrerequisiteError
 from runner.programs import find_program, outside_environment
 from runner.reach import reach_of

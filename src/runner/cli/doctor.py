@@ -19,7 +19,7 @@ from runner.text.output import Output
 from runner.text.safe import inert, json_text
 
 if TYPE_CHECKING:
-    from runner.app.preflight import Finding
+    from runner.app.preflight import CheckResult
 
 HELP = help_text(
     "Check whether a run could start here, and say what is missing.",
@@ -69,11 +69,11 @@ def doctor(chosen: Chosen, *, notify: Event = None, as_json: AsJson = False) -> 
     raise typer.Exit(0 if good else _NEEDS_A_PERSON)
 
 
-def _good(findings: Iterable["Finding"]) -> bool:
+def _good(findings: Iterable["CheckResult"]) -> bool:
     return all(finding.state != "fail" for finding in findings)
 
 
-def _lines(finding: "Finding") -> Iterator[str]:
+def _lines(finding: "CheckResult") -> Iterator[str]:
     """Yield what was found, on a terminal broken at words; for a pipe in one line each."""
     output = Output(sys.stdout)
     told = [

@@ -2,9 +2,12 @@
 
 import errno
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, cast
 
 import typer
@@ -18,7 +21,6 @@ from runner.app.notify.trial import unready
 from runner.app.run_log import RunLog
 from runner.app.startup_failure import never_began
 from runner.app.workspace_flag import Placing, place_to_name
-from runner.cli.divergence_text import INDENT, laid_out
 from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
@@ -29,6 +31,25 @@ from runner.events import Notice, RunEnded, RunEvent, RunResult
 from runner.ports import RunSink
 from runner.text.messages import plural, reason
 from runner.text.safe import inert
+
+INDENT = " " * 7
+_COLUMNS = 80 - len(INDENT)
+_UNDER = " " * 11
+# How runner.replay.heard says it.
+_COMPARED = re.compile(
+    r"(line \d+(?:, in white space only)?): "
+    r"recorded (nothing|…?“.*”…?), now (nothing|…?“.*”…?)\.?$"
+)
+
+
+def laid_out(divergence: str) -> str:
+    """Return a divergence in lines of at most 80 columns; two texts stand one below the other."""
+    texts = _COMPARED.sub(r"\1:\n  recorded \2\n  now      \3", inert(divergence)).splitlines()
+    lines = (
+        textwrap.wrap(text, _COLUMNS, subsequent_indent=_UNDER if text.startswith("  ") else "")
+        for text in texts
+    )
+    return textwrap.indent("\n".join(chain.from_iterable(lines)), INDENT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def report(
     if html is not None:
         _write_page(found, target, quiet=as_json)
     if as_json:
-        from runner.report.data import report_object  # noqa: PLC0415
+        from runner.report.page import report_object  # noqa: PLC0415
 
         typer.echo(json_text(report_object(found)))
     elif html is None:
@@ -80,7 +80,7 @@ def _target(html: str | None, *, as_json: bool) -> Path | None:
         return None
     if not html:
         raise UsageError("--html needs the name of a file.", hint="E.g. --html report.html")
-    from runner.report.target import check_target  # noqa: PLC0415 - Jinja is slow
+    from runner.report.page import check_target  # noqa: PLC0415 - Jinja is slow
 
     try:
         path = Path(html).expanduser()
@@ -93,8 +93,7 @@ def _target(html: str | None, *, as_json: bool) -> Path | None:
 
 
 def _write_page(found: "Report", target: Path | None, *, quiet: bool) -> None:
-    from runner.report.page import html_page  # noqa: PLC0415 - Jinja is slow
-    from runner.report.target import write_page  # noqa: PLC0415
+    from runner.report.page import html_page, write_page  # noqa: PLC0415 - brings in Jinja
 
     page = html_page(found)
     if target is None:

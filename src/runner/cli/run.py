@@ -10,8 +10,7 @@ from runner.cli.variables import unread
 from runner.config.catalogue import RECORD, REPLAY, RUN_OPTIONS
 from runner.config.environment import unknown_variables
 from runner.config.project import require_spec
-from runner.config.resolve import Chosen
-from runner.config.run_options import RunOptions
+from runner.config.resolve import Chosen, RunOptions
 from runner.text.safe import inert
 
 HELP = help_text(

@@ -7,8 +7,7 @@ from runner.cli.options import takes
 from runner.cli.run import warn_of_unknown_variables
 from runner.config.catalogue import COMMIT, RECORD, REPLAY, SYNC_OPTIONS
 from runner.config.project import require_spec
-from runner.config.resolve import Chosen
-from runner.config.run_options import RunOptions
+from runner.config.resolve import Chosen, RunOptions
 
 HELP = help_text(
     "Bring status.json in line with SPEC.md, and verify what exists.",

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from runner.config.agent_file import AGENT_FILE, AgentFile, load_agent_file
+from runner.config.agent_file import AGENT_FILE, HIDDEN, AgentFile, load_agent_file, redacted
 from runner.config.catalogue import MODEL, PLAN_MODEL, REVIEW_MODEL, THINKING
 from runner.config.environment import unknown_variables
 from runner.config.feature_flags import resolve_flags
 from runner.config.instructions import instruction_text
-from runner.config.mcp_servers import HIDDEN, redacted
 from runner.config.option import Option
 from runner.config.postures import resolve_standing
 from runner.config.resolve import Chosen

@@ -15,8 +15,7 @@ from runner.config.kinds import FLAG, NUMBER, TEXT, TEXTS, Kind
 from runner.config.names import looks_secret, suggestion
 from runner.config.option import Option
 from runner.config.postures import Posture, posture_hint
-from runner.config.reading import read_text
-from runner.config.toml_lines import line_of, place_of_error
+from runner.config.reading import line_of, place_of_error, read_text
 from runner.deliverables.workspace import STATE_DIRECTORY
 from runner.errors import ConfigError
 
@@ -32,7 +31,7 @@ class PostureTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class VerificationTable:
     """`[verification]`: shell commands that close every phase, and where they run.
 
     Attributes:
@@ -48,14 +47,14 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetTable:
     """`[budget]`: US dollars for the whole spec, over all runs."""
 
     total: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class EnvironmentTable:
     """`[environment]`: variables that agents and verification get besides the allowlist.
 
     Attributes:
@@ -103,22 +102,22 @@ class RunnerFile:
     options: Mapping[str, Any] = field(default_factory=dict)
     feature_flags: Mapping[str, bool] = field(default_factory=dict)
     posture: PostureTable = PostureTable()
-    verification: Verification = Verification()
-    budget: Budget = Budget()
+    verification: VerificationTable = VerificationTable()
+    budget: BudgetTable = BudgetTable()
     notify: Notify = Notify()
-    environment: Environment = Environment()
+    environment: EnvironmentTable = EnvironmentTable()
 
 
 _TABLES: Mapping[str, tuple[Callable[..., object], Mapping[str, Kind[Any]]]] = {
     "posture": (PostureTable, {"profile": TEXT, "role": TEXT}),
     "verification": (
-        Verification,
+        VerificationTable,
         {"commands": TEXTS, "timeout_minutes": NUMBER, "setup": TEXTS, "in_place": FLAG},
     ),
-    "budget": (Budget, {"total": NUMBER}),
+    "budget": (BudgetTable, {"total": NUMBER}),
     "notify": (Notify, {"command": TEXTS, "webhook": TEXT, "on": TEXTS}),
     # `pass` is a word of Python's own, and can't name a field.
-    "environment": (lambda **values: Environment(values.get("pass", ())), {"pass": TEXTS}),
+    "environment": (lambda **values: EnvironmentTable(values.get("pass", ())), {"pass": TEXTS}),
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?", re.ASCII)
 _WEBHOOKS = ("https://", "http://", "$")
@@ -219,11 +218,11 @@ class _Reader:
         made = make(**values)
         if isinstance(made, Notify):
             self._check_notify(made)
-        if isinstance(made, Environment):
+        if isinstance(made, EnvironmentTable):
             self._check_environment(made)
         return made
 
-    def _check_environment(self, environment: Environment) -> None:
+    def _check_environment(self, environment: EnvironmentTable) -> None:
         for name in environment.passed:
             if _VARIABLE.fullmatch(name) is None:
                 # It is not repeated: it may be a value in the wrong place.

@@ -14,7 +14,7 @@ from runner.deliverables.schemas import (
     STATUS_VALUES,
     TOOL_EXAMPLES,
 )
-from runner.deliverables.transitions import Draft
+from runner.deliverables.transitions import DeliverableDraft
 from runner.errors import DeliverableError
 
 _SHORTEST_REASON = 10
@@ -29,7 +29,7 @@ _Reader = Callable[[Any, str], _T]
 class Plan:
     """What `create` was asked for."""
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[DeliverableDraft, ...]
     phases: tuple[PhaseDraft, ...]
     remove: tuple[str, ...] = ()
 
@@ -95,7 +95,7 @@ class ArgumentReader:
             limit=_given(fields, "limit", self._limit) or DEFAULT_LIST_LIMIT,
         )
 
-    def _draft(self, value: Any, at: str) -> Draft:
+    def _draft(self, value: Any, at: str) -> DeliverableDraft:
         fields = self.fields(
             value,
             at,
@@ -103,7 +103,7 @@ class ArgumentReader:
             optional=("phase", "dependsOn", "verification"),
         )
         prefix = f"{at}."
-        return Draft(
+        return DeliverableDraft(
             id=self.string(fields["id"], f"{at}.id"),
             description=self.string(fields["description"], f"{at}.description"),
             acceptance_criteria=self._strings(

@@ -12,8 +12,8 @@ from runner.deliverables import transitions
 from runner.deliverables.arguments import ArgumentReader, ListQuery, Plan
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.repository import StatusRepository
-from runner.deliverables.review_arguments import ReviewReader
-from runner.deliverables.revision import revise
+from runner.deliverables.review import ReviewReader
+from runner.deliverables.transitions import revise
 from runner.deliverables.verification import VerificationTracker
 from runner.errors import DeliverableError
 from runner.text.messages import plural
@@ -21,7 +21,7 @@ from runner.text.messages import plural
 if TYPE_CHECKING:
     from runner.deliverables.phasing import PhaseDraft
     from runner.deliverables.review import ReviewVerdict
-    from runner.deliverables.transitions import Draft
+    from runner.deliverables.transitions import DeliverableDraft
 
 WRITE_LOCK_CODE = "AUTONOMY_WRITE_LOCK_ACTIVE"
 _NAMED_IDS = 5
@@ -180,7 +180,7 @@ class DeliverableTools:
 
     def _check_commands(self, plan: Plan) -> None:
         """Refuse commands now that would be refused at every verification."""
-        owners: tuple[Draft | PhaseDraft, ...] = (*plan.drafts, *plan.phases)
+        owners: tuple[DeliverableDraft | PhaseDraft, ...] = (*plan.drafts, *plan.phases)
         for owner in owners:
             for command in owner.verification:
                 reason = self._command_problem(command)

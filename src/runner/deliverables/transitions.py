@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import NoReturn
 
-from runner.deliverables.model import Deliverable, Status, StatusFile
+from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
 from runner.deliverables.phasing import PhaseDraft, add_phases, is_phase_id
 from runner.errors import DeliverableError
 from runner.text.safe import is_visible
@@ -36,7 +36,7 @@ _ALLOWED: Mapping[Status, frozenset[Status]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DeliverableDraft:
     """A deliverable to be created, before any rule was applied to it."""
 
     id: str
@@ -90,7 +90,7 @@ def deprecate(file: StatusFile, deliverable_id: str, today: date) -> StatusFile:
 
 
 def create(
-    file: StatusFile, drafts: Sequence[Draft], phases: Sequence[PhaseDraft] = ()
+    file: StatusFile, drafts: Sequence[DeliverableDraft], phases: Sequence[PhaseDraft] = ()
 ) -> StatusFile:
     """Return `file` with all `drafts` added, pending, in the given order, and their phases.
 
@@ -167,7 +167,7 @@ def _number(deliverable_id: str, prefix: str) -> int:
     return int(digits) if start == prefix and digits.isascii() and digits.isdigit() else 0
 
 
-def _accept(draft: Draft, known: set[str]) -> Deliverable:
+def _accept(draft: DeliverableDraft, known: set[str]) -> Deliverable:
     _check_phase(draft)
     _check_dependencies(draft, known)
     if not draft.acceptance_criteria:
@@ -182,7 +182,7 @@ def _accept(draft: Draft, known: set[str]) -> Deliverable:
     )
 
 
-def _check_phase(draft: Draft) -> None:
+def _check_phase(draft: DeliverableDraft) -> None:
     if draft.phase is not None and not is_phase_id(draft.phase):
         _refuse(
             draft,
@@ -191,7 +191,7 @@ def _check_phase(draft: Draft) -> None:
         )
 
 
-def _check_dependencies(draft: Draft, known: set[str]) -> None:
+def _check_dependencies(draft: DeliverableDraft, known: set[str]) -> None:
     if draft.id in draft.depends_on:
         _refuse(draft, "depends on itself", "Take its own id out of dependsOn.")
     unknown = [i for i in draft.depends_on if i not in known]
@@ -203,14 +203,14 @@ def _check_dependencies(draft: Draft, known: set[str]) -> None:
         )
 
 
-def _texts(draft: Draft, name: str, values: Iterable[str]) -> tuple[str, ...]:
+def _texts(draft: DeliverableDraft, name: str, values: Iterable[str]) -> tuple[str, ...]:
     texts = tuple(_text(draft, name, value) for value in values)
     if len(texts) > _MAX_TEXTS:
         _refuse(draft, f"has {len(texts)} entries in {name}", "Cut it into several deliverables.")
     return texts
 
 
-def _text(draft: Draft, name: str, value: str) -> str:
+def _text(draft: DeliverableDraft, name: str, value: str) -> str:
     if len(value) > _MAX_TEXT_LENGTH:
         _refuse(
             draft,
@@ -225,7 +225,7 @@ def _text(draft: Draft, name: str, value: str) -> str:
     return stripped
 
 
-def _refuse(draft: Draft, what: str, hint: str) -> NoReturn:
+def _refuse(draft: DeliverableDraft, what: str, hint: str) -> NoReturn:
     raise DeliverableError(f"{draft.id} {what}. Nothing was created.", hint=hint)
 
 
@@ -260,3 +260,75 @@ def _some(ids: Iterable[str], limit: int = 20) -> str:
     listed = list(ids)
     more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + more
+
+
+def revise(
+    file: StatusFile,
+    drafts: Sequence[DeliverableDraft],
+    phases: Sequence[PhaseDraft] = (),
+    remove: Sequence[str] = (),
+) -> StatusFile:
+    """Return `file` with `drafts` and `phases` in it, and without what is to be removed.
+
+    Those with a known id replace the old ones. What is replaced keeps its place, what is new
+    follows. Phases that nothing belongs to any more are dropped. Where all phases are given, they
+    get the given order.
+
+    Raises:
+        DeliverableError: work has begun, an id to be removed is unknown, or the plan would break a
+            rule of `create`.
+    """
+    _require_not_begun(file)
+    if not (drafts or phases or remove):
+        raise DeliverableError("There is nothing to change.", hint="Give at least one deliverable.")
+    if len({draft.id for draft in drafts}) < len(drafts):
+        raise DeliverableError(
+            "An id is given twice. Nothing was created.", hint="Give each deliverable once."
+        )
+    gone = {require(file, deliverable_id).id for deliverable_id in remove}
+    merged: dict[str, DeliverableDraft] = {
+        d.id: _draft_of(d) for d in file.deliverables if d.id not in gone
+    }
+    merged |= {draft.id: draft for draft in drafts}
+    return _remade(file, merged, phases)
+
+
+def _remade(
+    file: StatusFile, merged: Mapping[str, DeliverableDraft], phases: Sequence[PhaseDraft]
+) -> StatusFile:
+    empty = replace(file, deliverables=(), phases=())
+    return create(empty, tuple(merged.values()), _merged_phases(file, merged, phases))
+
+
+def _merged_phases(
+    file: StatusFile, merged: Mapping[str, DeliverableDraft], given: Sequence[PhaseDraft]
+) -> tuple[PhaseDraft, ...]:
+    used = {draft.phase for draft in merged.values()}
+    old = {phase.id: _phase_draft_of(phase) for phase in file.phases}
+    new = {phase.id: phase for phase in given}
+    everything = {**new, **old, **new} if old.keys() <= new.keys() else {**old, **new}
+    return tuple(p for p in everything.values() if p.id in used or p.id in new)
+
+
+def _require_not_begun(file: StatusFile) -> None:
+    begun = [d.id for d in file.active if d.status is not Status.PENDING]
+    if begun:
+        raise DeliverableError(
+            f"Work has begun ({', '.join(begun[:5])}), so the plan can't be corrected here.",
+            hint="`runner sync` changes a plan under way.",
+        )
+
+
+def _draft_of(deliverable: Deliverable) -> DeliverableDraft:
+    return DeliverableDraft(
+        deliverable.id,
+        deliverable.description,
+        deliverable.acceptance_criteria,
+        deliverable.phase,
+        deliverable.depends_on,
+        deliverable.verification,
+    )
+
+
+def _phase_draft_of(phase: Phase) -> PhaseDraft:
+    return PhaseDraft(phase.id, phase.title, phase.verification)

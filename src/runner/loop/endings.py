@@ -12,7 +12,7 @@ from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import (
     PLAN_RULES,
     Ending,
-    Limits,
+    RunLimits,
     Situation,
     evaluate,
     passed_ending,
@@ -50,7 +50,7 @@ _GOES_ON = "`runner run` goes on from here."
 
 def plan_ending(file: StatusFile | None) -> Ending | None:
     """Return the ending that the deliverables alone decide, None when there is work."""
-    return evaluate(Situation(Limits(), file=file), PLAN_RULES)
+    return evaluate(Situation(RunLimits(), file=file), PLAN_RULES)
 
 
 def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bool) -> Ending:

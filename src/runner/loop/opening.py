@@ -1,13 +1,51 @@
 """Begin an autonomous session, or take up the one that is there (DESIGN §4)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
+from runner.events import Notice
 from runner.loop.plane import Plane, PlaneRefusedError
-from runner.loop.resumption import resumption_text
+
+_NAMED_FILES = 12
+_BEGUN = (
+    "An earlier run was at work here and ended before this step was done. Whatever it left is "
+    "in the work tree: look at `git status`, `git log` and `.runner-note.md` first, keep what "
+    "is good, and do not do again what is done."
+)
+
+
+def resumption_text(context: Mapping[str, Any] | None) -> str:
+    """Return the text for the first prompt after work was taken up again.
+
+    Args:
+        context: the control plane's `resume_context`; None when the run before ended without
+            a word and the session goes on where it stood.
+    """
+    parts = [_BEGUN]
+    if context is not None:
+        if context.get("last_pause_reason"):
+            parts.append(f"It ended because of: {context['last_pause_reason']}.")
+        done = _completed(context.get("recent_completed_tasks") or ())
+        if done:
+            parts.append(f"Done before, and accepted:\n\n{done}")
+    return "\n\n".join(parts)
+
+
+def _completed(tasks: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(_line(task) for task in tasks)
+
+
+def _line(task: Mapping[str, Any]) -> str:
+    line = f"- {task['task_id']}: {task.get('title') or 'no longer in the spec'}"
+    files = task.get("files_touched") or []
+    if files:
+        more = f" and {len(files) - _NAMED_FILES} more" if len(files) > _NAMED_FILES else ""
+        line += f" (in {', '.join(files[:_NAMED_FILES])}{more})"
+    return line
+
 
 # A run's own: a start that was cut off and comes again finds the session that it made.
 _START_KEY = "runner-run"
@@ -146,3 +184,36 @@ async def _with_step(plane: Plane, view: Mapping[str, Any], *, memory: str | Non
             return Opened(session_id, answer, view, memory)
     answer = await plane.ask("step", "next", session_id=session_id)
     return Opened(session_id, answer, view, memory)
+
+
+_OPTIONS = {
+    "gate_policy": "--gate-policy",
+    "gates_required": "--no-gates",
+    "max_consecutive_errors": "--max-consecutive-errors",
+    "max_fidelity_review_cycles_per_phase": "--max-review-cycles",
+}
+
+
+def unheeded(wanted: Mapping[str, Any], view: Mapping[str, Any]) -> Notice | None:
+    """Return a warning that names the options without effect, None when all are in force.
+
+    Args:
+        wanted: what `session start` would be told now.
+        view: the session that is there, as `session status` shows it.
+    """
+    in_force = {**(view.get("limits") or {}), **view}
+    differing = [
+        _OPTIONS[name] if value is False else f"{_OPTIONS[name]} {value} (it has {in_force[name]})"
+        for name, value in wanted.items()
+        if name in _OPTIONS and in_force.get(name, value) != value
+    ]
+    if not differing:
+        return None
+    session_id = view["session_id"]
+    return Notice(
+        "warning",
+        f"The autonomous session {session_id} keeps what it was started with; without effect: "
+        + ", ".join(differing),
+        f"To begin a new one with them: runner session end --session-id {session_id}, then "
+        "`runner run` again; what has passed stays passed.",
+    )

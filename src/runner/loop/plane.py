@@ -1,6 +1,7 @@
 """The control plane as the loop calls it: one request at a time, off the event loop."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,7 @@ import anyio
 
 from runner.errors import RunnerError
 from runner.events import Notice
-from runner.ports import ControlPlane, RunSink
+from runner.ports import ControlPlanePort, RunSink
 
 
 class PlaneRefusedError(RunnerError):
@@ -35,7 +36,7 @@ class Plane:
     """
 
     def __init__(
-        self, control_plane: ControlPlane, sink: RunSink, *, own: ControlPlane | None = None
+        self, control_plane: ControlPlanePort, sink: RunSink, *, own: ControlPlanePort | None = None
     ) -> None:
         self._control_plane = control_plane
         self._own = own or control_plane
@@ -62,7 +63,7 @@ class Plane:
         return await self._ask(self._own, "review", "gate", params)
 
     async def _ask(
-        self, plane: ControlPlane, group: str, command: str, params: Mapping[str, Any]
+        self, plane: ControlPlanePort, group: str, command: str, params: Mapping[str, Any]
     ) -> dict[str, Any]:
         async with self._lock:
             envelope = await anyio.to_thread.run_sync(partial(plane.call, group, command, **params))
@@ -74,3 +75,46 @@ class Plane:
                 self._warned.add(warning)
                 self._sink(Notice("warning", warning))
         return data
+
+
+INTERVAL_SECONDS = 30.0
+"""Well inside the ten minutes after which a caller counts as gone."""
+
+
+class Heartbeats:
+    """Beats for one autonomous session.
+
+    Args:
+        measure: returns the usage of the running agent's context in percent, None when there
+            is no agent or it can't be told.
+    """
+
+    def __init__(
+        self,
+        plane: Plane,
+        session_id: str,
+        measure: Callable[[], Awaitable[int | None]],
+        *,
+        interval_seconds: float = INTERVAL_SECONDS,
+    ) -> None:
+        self._plane = plane
+        self._session_id = session_id
+        self._measure = measure
+        self._interval = interval_seconds
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            # Between two sessions nothing is in any context: the next one begins afresh.
+            await self.beat(await self._measure() or 0)
+            await anyio.sleep(self._interval)
+
+    async def beat(self, usage_pct: int) -> None:
+        """Send one sign of life. A refusal changes nothing: the next report will tell."""
+        with suppress(PlaneRefusedError):
+            await self._plane.ask(
+                "step",
+                "heartbeat",
+                session_id=self._session_id,
+                context_usage_pct=max(0, min(usage_pct, 100)),
+            )

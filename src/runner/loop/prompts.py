@@ -1,11 +1,12 @@
 """The prompt of an agent session: marker line, instruction, and what it needs to know."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.checkpoints.fingerprint import NOTE_NAME
 from runner.deliverables.model import Deliverable, StatusFile
 from runner.loop.reviewing.conventions import as_data, as_instructions
-from runner.marker import Instruction, PromptMarker
+from runner.marker import PLAN_REVIEW, PLAN_SCOPE, Instruction, PromptMarker
 from runner.text.safe import fenced, inline
 
 
@@ -84,3 +85,33 @@ def _task(deliverable: Deliverable, file: StatusFile) -> str:
         f"You may set the status of {deliverable.id} only."
     )
     return "\n\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What the next agent session is asked to do.
+
+    Attributes:
+        deliverable: the one it is bound to, None when it is not bound.
+        briefing: what else its prompt has to say.
+        phase_id: the phase it works in; that of the deliverable where None.
+        step_id: the step it belongs to, None outside of steps.
+        scope: of a review, as in its marker.
+    """
+
+    instruction: Instruction
+    deliverable: Deliverable | None = None
+    briefing: str | None = None
+    phase_id: str | None = None
+    step_id: str | None = None
+    scope: str | None = None
+
+    @property
+    def text_name(self) -> str:
+        """The name of its instruction's text."""
+        return PLAN_REVIEW if self.scope == PLAN_SCOPE else self.instruction
+
+    @property
+    def phase(self) -> str | None:
+        """The id of the phase it works in, None where it works in none."""
+        return self.phase_id or (self.deliverable.phase_id if self.deliverable else None)

@@ -6,6 +6,7 @@ is stopped, and becomes a result.
 
 import time
 from contextlib import suppress
+from typing import Any, Protocol
 
 import anyio
 
@@ -14,12 +15,37 @@ from runner.errors import RunnerError
 from runner.events import ExitReason, RunEnded, RunResult
 from runner.loop.drive import Drive
 from runner.loop.endings import with_proof
-from runner.loop.flow import Flow
 from runner.loop.prefetch import ConnectAhead
 from runner.loop.sessions import Sessions
-from runner.loop.settings import RunSettings, Surroundings
+from runner.loop.settings import RunSettings, SessionDependencies
 from runner.loop.termination import Ending, RunEndedError, Situation, broken_off, interrupted
 from runner.quota.waiting import QuotaWait
+
+
+class Flow(Protocol):
+    """Decides which agent session comes next, and when the goal is reached."""
+
+    command: str
+
+    async def run(self, sessions: Sessions) -> Ending:
+        """Run sessions until there is a reason to end.
+
+        Raises:
+            RunEndedError: a reason was found before a session.
+        """
+        ...
+
+    async def wind_up(self) -> None:
+        """Put down what is not written yet; the run ends, for whatever reason."""
+        ...
+
+    def achieved(self) -> object:
+        """Return a value that differs when something was achieved beyond statuses and files."""
+        ...
+
+    def details(self) -> dict[str, Any]:
+        """Return what the result object says beyond the common part."""
+        ...
 
 
 class Run:
@@ -34,7 +60,7 @@ class Run:
     def __init__(
         self,
         settings: RunSettings,
-        around: Surroundings,
+        around: SessionDependencies,
         flow: Flow,
         *,
         quota: QuotaWait | None = None,

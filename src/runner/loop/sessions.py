@@ -13,25 +13,22 @@ from runner.checkpoints.fingerprint import WorkTree
 from runner.deliverables.model import StatusFile
 from runner.errors import AgentStartError, RunnerError
 from runner.events import SessionEnded, SessionOutcome, SessionResult, SessionStarted, Waiting
-from runner.loop.assignment import Assignment
 from runner.loop.drive import Drive
-from runner.loop.prefetch import ConnectAhead
-from runner.loop.prompts import build_prompt
-from runner.loop.reuse import KeptSession
-from runner.loop.settings import RunSettings, Surroundings
+from runner.loop.prefetch import ConnectAhead, KeptSession
+from runner.loop.prompts import Assignment, build_prompt
+from runner.loop.settings import RunSettings, SessionDependencies
 from runner.loop.termination import Rule, RunEndedError, Situation, evaluate
 from runner.marker import Instruction, PromptMarker
 from runner.ports import RunSink, SessionPlan
-from runner.quota.backoff import retry_delay
-from runner.quota.waiting import QuotaWait, did_work
-from runner.records.budget import session_budget
+from runner.quota.waiting import QuotaWait, did_work, retry_delay
+from runner.records.spending import session_budget
 
 FAILED = frozenset({SessionOutcome.EXECUTION_ERROR, SessionOutcome.CRASHED})
 """Ends of a session that say nothing about the work: it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SessionTurn:
     """What one agent session gave; `progressed` says whether anything changed by it."""
 
     result: SessionResult
@@ -63,7 +60,7 @@ class Sessions:
     def __init__(
         self,
         settings: RunSettings,
-        around: Surroundings,
+        around: SessionDependencies,
         *,
         drive: Drive,
         ahead: ConnectAhead,
@@ -111,7 +108,7 @@ class Sessions:
         *,
         follower: Instruction | None = None,
         judge: Judge = _as_it_is,
-    ) -> Turn:
+    ) -> SessionTurn:
         """Run one agent session and note what came of it.
 
         Args:
@@ -141,7 +138,7 @@ class Sessions:
             if keep and result.outcome is SessionOutcome.COMPLETED:
                 await self._kept.put(plan, session)
             result, progressed = await self._settle(assignment, result, judge, before)
-        return Turn(result, progressed)
+        return SessionTurn(result, progressed)
 
     async def context_usage(self) -> int | None:
         """Return how full the running session's context is, in percent, None without one."""
@@ -294,7 +291,7 @@ class Sessions:
             stalls=now.stalls if failed else 0 if progressed else now.stalls + (not limited),
         )
 
-    def _note_failed_start(self, plan: SessionPlan, error: AgentStartError) -> Turn:
+    def _note_failed_start(self, plan: SessionPlan, error: AgentStartError) -> SessionTurn:
         result = SessionResult(SessionOutcome.CRASHED, error=str(error))
         now = self.situation
         self._sink(SessionEnded(now.sessions + 1, plan.instruction, result))
@@ -304,7 +301,7 @@ class Sessions:
             sessions=now.sessions + 1,
             consecutive_errors=now.consecutive_errors + 1,
         )
-        return Turn(result, progressed=False)
+        return SessionTurn(result, progressed=False)
 
 
 def _was_refused(result: SessionResult) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 
-from runner.loop.termination import Limits
+from runner.loop.termination import RunLimits
 from runner.marker import Instruction
 from runner.ports import AgentFactory, Deliverables, RunSink, SessionGuard
 from runner.quota.waiting import WaitPolicy
@@ -32,7 +32,7 @@ class RunSettings:
     spec_id: str
     model: str
     plan_model: str
-    limits: Limits
+    limits: RunLimits
     review_model: str | None = None
     thinking_tokens: int | None = None
     max_session_cost_usd: float | None = None
@@ -48,7 +48,7 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SessionDependencies:
     """What sessions need from outside.
 
     Attributes:

@@ -13,7 +13,6 @@ from runner.deliverables.model import Status
 from runner.deliverables.spec_text import SpecText
 from runner.events import ExitReason, Notice, SessionOutcome
 from runner.loop.already_passed import CHANGED, still_holds, was_judged
-from runner.loop.assignment import Assignment
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.edited_inputs import Edits, PlanEditedError, other_phases
 from runner.loop.endings import (
@@ -27,8 +26,6 @@ from runner.loop.endings import (
     signal_of,
     told,
 )
-from runner.loop.heartbeat import INTERVAL_SECONDS, Heartbeats
-from runner.loop.ignored_options import unheeded
 from runner.loop.opening import (
     Opened,
     find_session,
@@ -37,15 +34,17 @@ from runner.loop.opening import (
     renew,
     require_startable,
     resume,
+    unheeded,
 )
-from runner.loop.plane import Plane, PlaneRefusedError
+from runner.loop.plane import INTERVAL_SECONDS, Heartbeats, Plane, PlaneRefusedError
 from runner.loop.planning import planned
+from runner.loop.prompts import Assignment
 from runner.loop.reviewing.plan_review import PlanReview
 from runner.loop.sessions import Sessions
 from runner.loop.steps import EXECUTORS
 from runner.loop.steps.context import MOST_SESSIONS, Judges, StepContext
 from runner.loop.steps.implement import announce
-from runner.loop.steps.step import Outcome, Step
+from runner.loop.steps.step import CurrentStep, StepOutcome
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError, interrupted
 from runner.marker import Instruction
 from runner.ports import Checkpoints, RunSink
@@ -130,7 +129,7 @@ class SteppedFlow:
         self._heartbeats: Heartbeats | None = None
         self._session_id: str | None = None
         self._context: StepContext | None = None
-        self._open_step: Step | None = None
+        self._open_step: CurrentStep | None = None
         self._phase_id: str | None = None
         self._stalled = False
         self._details: dict[str, Any] = {}
@@ -300,7 +299,7 @@ class SteppedFlow:
                 continue
             if await self._edits.spec_changed():
                 return CHANGED_SPEC
-            step, rested = Step.of(described), False
+            step, rested = CurrentStep.of(described), False
             if self._leaves_only_phase(step):
                 self._details["loop_signal"] = LoopSignal.PHASE_COMPLETE
                 return phase_ending(str(self._phase_id))
@@ -324,7 +323,7 @@ class SteppedFlow:
         await self._edits.begin()
         return await renew(self._plane, session_id, "the plan was edited")
 
-    async def _execute(self, step: Step, context: StepContext) -> dict[str, Any]:
+    async def _execute(self, step: CurrentStep, context: StepContext) -> dict[str, Any]:
         """Execute the step and report it, unless somebody stopped what would have done it."""
         outcome = await EXECUTORS[step.type](step, context)
         ending = interrupted(context.sessions.situation)
@@ -341,18 +340,20 @@ class SteppedFlow:
         over_phase = reason == PauseReason.PHASE_COMPLETE and not self._settings.one_phase
         return over_phase or reason in _OWN_RESTS
 
-    def _leaves_only_phase(self, step: Step) -> bool:
+    def _leaves_only_phase(self, step: CurrentStep) -> bool:
         """Whether the phase is over that was asked for, in a session that does not stop there."""
         only = self._settings.one_phase and not step.reverifies  # that ends the last phase
         return only and self._phase_id not in (None, step.phase_id)
 
-    async def _enter(self, step: Step) -> None:
+    async def _enter(self, step: CurrentStep) -> None:
         self._open_step = step
         entered, self._phase_id = step.phase_id != self._phase_id, step.phase_id
         if entered and self._checkpoints is not None:
             await anyio.to_thread.run_sync(self._checkpoints.phase_started, step.phase_id)
 
-    async def _report(self, step: Step, outcome: Outcome, context: StepContext) -> dict[str, Any]:
+    async def _report(
+        self, step: CurrentStep, outcome: StepOutcome, context: StepContext
+    ) -> dict[str, Any]:
         """Report, note what follows, and return the answer with the next step."""
         if self._heartbeats is not None:
             # What counts is the context that the next agent session begins with.
@@ -367,13 +368,15 @@ class SteppedFlow:
         await self._accepted(step, outcome, context)
         return answer
 
-    async def _touched(self, step: Step) -> tuple[str, ...]:
+    async def _touched(self, step: CurrentStep) -> tuple[str, ...]:
         """Return what the step's work changed, for whoever reads the journal or goes on with it."""
         if self._checkpoints is None or step.type == StepType.RUN_FIDELITY_GATE:
             return ()
         return await anyio.to_thread.run_sync(self._checkpoints.touched)
 
-    async def _accepted(self, step: Step, outcome: Outcome, context: StepContext) -> None:
+    async def _accepted(
+        self, step: CurrentStep, outcome: StepOutcome, context: StepContext
+    ) -> None:
         self._open_step = context.memory = None  # what is remembered is about this step
         self._claims.release()
         if step.task_id is not None and outcome.succeeded:
@@ -402,11 +405,11 @@ class SteppedFlow:
             raise refusal
         return {**view, "next_step": None}
 
-    async def _report_word(self, step: Step, context: StepContext) -> None:
+    async def _report_word(self, step: CurrentStep, context: StepContext) -> None:
         """Report an implemented deliverable without asking for more work."""
         if self._claims.word is not Status.PASSED:
             return
-        outcome = Outcome("success", "The run was cut off after the agent had passed it.")
+        outcome = StepOutcome("success", "The run was cut off after the agent had passed it.")
         await self._plane.ask(
             "step",
             "report",

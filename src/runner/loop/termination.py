@@ -11,7 +11,7 @@ from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.errors import IntegrityError, RunnerError
 from runner.events import ExitReason, SessionOutcome, SessionResult
 from runner.quota.waiting import QuotaStand
-from runner.records.budget import SpecBudget
+from runner.records.spending import SpecBudget
 from runner.text.messages import format_cost, plural
 
 _NAMED = 5
@@ -26,7 +26,7 @@ STALL_LIMIT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """What bounds a run.
 
     Attributes:
@@ -62,7 +62,7 @@ class Situation:
         interrupted: whether the user or the system asked to stop.
     """
 
-    limits: Limits
+    limits: RunLimits
     file: StatusFile | None = None
     last: SessionResult | None = None
     quota: QuotaStand | None = None

@@ -2,7 +2,7 @@
 
 from runner.replay.ask import Ask
 from runner.replay.player import Divergence
-from runner.replay.script import Script, load_script, parse_script
+from runner.replay.script import ModelScript, load_script, parse_script
 from runner.replay.server import ScriptedModel
 
-__all__ = ["Ask", "Divergence", "Script", "ScriptedModel", "load_script", "parse_script"]
+__all__ = ["Ask", "Divergence", "ModelScript", "ScriptedModel", "load_script", "parse_script"]

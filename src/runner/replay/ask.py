@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 from runner.marker import PromptMarker
-from runner.replay.player import Place
+from runner.replay.player import ConversationPlace
 from runner.replay.wire import Json, text_blocks
 
 # The header in which Claude Code names its session.
@@ -62,7 +62,7 @@ class Ask:
         """The tools that the model is offered."""
         return tuple(str(tool.get("name")) for tool in self.body.get("tools") or ())
 
-    def placed(self, time: float, place: Place) -> "Ask":
+    def placed(self, time: float, place: ConversationPlace) -> "Ask":
         """Return the same request with its time and its place in a conversation."""
         return replace(self, time=time, marker=place.marker, turn=place.turn)
 

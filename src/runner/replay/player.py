@@ -19,16 +19,16 @@ from runner.replay.places import Places
 from runner.replay.script import (
     PLAN_REVIEWER,
     Failure,
-    Script,
-    Session,
-    Turn,
+    ModelScript,
+    ScriptSession,
+    ScriptTurn,
     Usage,
     fill,
     unfilled,
 )
 from runner.replay.wire import (
-    Answer,
     Json,
+    ModelAnswer,
     estimate_tokens,
     natural_stop,
     stable_id,
@@ -61,7 +61,7 @@ class Divergence:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConversationPlace:
     """Where in which conversation a request stands.
 
     Attributes:
@@ -76,7 +76,7 @@ class Place:
     turn: int
 
 
-def find_place(messages: Sequence[Json], agent: str) -> Place:
+def find_place(messages: Sequence[Json], agent: str) -> ConversationPlace:
     """Return where a request stands; the last prompt with a marker counts."""
     marked = [
         (index, marker)
@@ -85,7 +85,7 @@ def find_place(messages: Sequence[Json], agent: str) -> Place:
         if marker is not None
     ]
     start, marker = marked[-1] if marked else (0, None)
-    return Place(agent, marker, len(marked), _model_turns(messages[start:]))
+    return ConversationPlace(agent, marker, len(marked), _model_turns(messages[start:]))
 
 
 _NOWHERE = Places()
@@ -101,15 +101,15 @@ class Player:
     """
 
     def __init__(
-        self, script: Script, places: Places = _NOWHERE, cleaner: Cleaner | None = None
+        self, script: ModelScript, places: Places = _NOWHERE, cleaner: Cleaner | None = None
     ) -> None:
         self._script = script
         self._places = places
         self._cleaner = cleaner
         self._lock = threading.Lock()
-        self._given: dict[Place, Session | None] = {}
+        self._given: dict[ConversationPlace, ScriptSession | None] = {}
         self._used: set[int] = set()
-        self._failed: Counter[tuple[Place, int]] = Counter()
+        self._failed: Counter[tuple[ConversationPlace, int]] = Counter()
         self._divergences: dict[Divergence, None] = {}
         self._reached: Counter[int] = Counter()
 
@@ -134,13 +134,13 @@ class Player:
         # One cause is enough to say, where each session would be as true and less help.
         return [_NOTHING_ASKED] if left and not reached and not diverged else left
 
-    def diverge(self, message: str, place: Place | None = None) -> None:
+    def diverge(self, message: str, place: ConversationPlace | None = None) -> None:
         """Note that something happened which the script does not say."""
         marker, turn = (place.marker, place.turn + 1) if place else (None, 0)
         with self._lock:
             self._divergences[Divergence(marker, turn, message)] = None
 
-    def play(self, request: Json, place: Place) -> Answer | Failure:
+    def play(self, request: Json, place: ConversationPlace) -> ModelAnswer | Failure:
         """Return the answer to a request that stands at `place`."""
         session = self._session_for(place, has_tools=bool(request.get("tools")))
         if session is None:
@@ -156,14 +156,14 @@ class Player:
         self._check(session, turn, request, place)
         return self._answer(turn, request, place)
 
-    def _session_for(self, place: Place, *, has_tools: bool) -> Session | None:
+    def _session_for(self, place: ConversationPlace, *, has_tools: bool) -> ScriptSession | None:
         talk = conversation(place)
         with self._lock:
             if talk not in self._given:
                 self._given[talk] = self._choose(place.marker, has_tools=has_tools)
             return self._given[talk]
 
-    def _choose(self, marker: PromptMarker | None, *, has_tools: bool) -> Session | None:
+    def _choose(self, marker: PromptMarker | None, *, has_tools: bool) -> ScriptSession | None:
         for index, session in enumerate(self._script.session):
             if marker and index not in self._used and session.matches(marker):
                 if not session.repeat:
@@ -176,7 +176,7 @@ class Player:
             return PLAN_REVIEWER
         return next((s for s in self._script.session if s.fallback), None)
 
-    def _without_session(self, place: Place) -> str:
+    def _without_session(self, place: ConversationPlace) -> str:
         if place.marker is None:
             return _SMALL_TALK
         if self._script.recording is None:
@@ -190,7 +190,9 @@ class Player:
         self.diverge(text, place)
         return text
 
-    def _next_failure(self, place: Place, failures: Sequence[Failure]) -> Failure | None:
+    def _next_failure(
+        self, place: ConversationPlace, failures: Sequence[Failure]
+    ) -> Failure | None:
         key = (conversation(place), place.turn)
         with self._lock:
             left = self._failed[key]
@@ -201,7 +203,9 @@ class Player:
                 left -= failing.times
         return None
 
-    def _check(self, session: Session, turn: Turn, request: Json, place: Place) -> None:
+    def _check(
+        self, session: ScriptSession, turn: ScriptTurn, request: Json, place: ConversationPlace
+    ) -> None:
         if session is PLAN_REVIEWER:
             return
         sessions = enumerate(self._script.session)
@@ -214,7 +218,7 @@ class Player:
         if turn.results is None:
             self._check_results(turn, request, place)
 
-    def _check_results(self, turn: Turn, request: Json, place: Place) -> None:
+    def _check_results(self, turn: ScriptTurn, request: Json, place: ConversationPlace) -> None:
         failed = [result for result in last_results(request["messages"]) if result.get("is_error")]
         if turn.expect_error is None or turn.expect_error == bool(failed):
             return
@@ -224,7 +228,7 @@ class Player:
             said = str(failed[0].get("content"))[:_EXCERPT]
             self.diverge(f"The script expected no tool to fail, but one said: {said}", place)
 
-    def _answer(self, turn: Turn, request: Json, place: Place) -> Answer:
+    def _answer(self, turn: ScriptTurn, request: Json, place: ConversationPlace) -> ModelAnswer:
         values = self._values(place)
         for name in sorted(unfilled(turn, values)):
             self.diverge(f"Nothing is known to put in place of {{{{{name}}}}}.", place)
@@ -243,7 +247,7 @@ class Player:
             })  # fmt: skip
         given = turn.usage or self._script.usage
         usage = {**given.model_dump(), **_estimated(given, request, blocks)}
-        return Answer(
+        return ModelAnswer(
             stable_id("msg", place),
             tuple(blocks),
             usage,
@@ -251,15 +255,15 @@ class Player:
             turn.stop_reason or natural_stop(blocks),
         )
 
-    def _plain(self, request: Json, place: Place, text: str) -> Answer:
+    def _plain(self, request: Json, place: ConversationPlace, text: str) -> ModelAnswer:
         usage = {
             "input_tokens": estimate_tokens(request.get("messages")),
             "output_tokens": estimate_tokens(text),
         }
         name = stable_id("msg", place, estimate_tokens(request), text)
-        return Answer(name, ({"type": "text", "text": text},), usage)
+        return ModelAnswer(name, ({"type": "text", "text": text},), usage)
 
-    def _values(self, place: Place) -> dict[str, str]:
+    def _values(self, place: ConversationPlace) -> dict[str, str]:
         marker = place.marker
         known = {
             **self._places.values(),
@@ -277,9 +281,9 @@ def _in_words(marker: PromptMarker | None) -> str:
     return f"{marker.instruction}{f' {about}' if about else ''} (iteration {marker.iteration})"
 
 
-def conversation(place: Place) -> Place:
+def conversation(place: ConversationPlace) -> ConversationPlace:
     """Return the place at which the conversation of a place begins; it stands for it."""
-    return Place(place.agent, place.marker, place.prompt, 0)
+    return ConversationPlace(place.agent, place.marker, place.prompt, 0)
 
 
 def _model_turns(messages: Sequence[Json]) -> int:

@@ -106,7 +106,7 @@ class ToolCall(_Part):
         return filled if self._content is None else {**filled, "content": self._content}
 
 
-class Turn(_Part):
+class ScriptTurn(_Part):
     """What the model says once, or how the API fails.
 
     Attributes:
@@ -142,7 +142,7 @@ class Turn(_Part):
         return self
 
 
-class Session(_Part):
+class ScriptSession(_Part):
     """The turns for one prompt, and which prompts they are for. None matches anything.
 
     Attributes:
@@ -158,7 +158,7 @@ class Session(_Part):
     repeat: bool = False
     fallback: bool = False
     prompt: str | None = None
-    turn: tuple[Turn, ...]
+    turn: tuple[ScriptTurn, ...]
 
     @model_validator(mode="after")
     def _can_be_matched(self) -> Self:
@@ -207,7 +207,7 @@ class Session(_Part):
         """How many answers it has; a turn that only fails is none."""
         return sum(turn.speaks for turn in self.turn)
 
-    def step(self, index: int) -> tuple[tuple[Failure, ...], Turn | None]:
+    def step(self, index: int) -> tuple[tuple[Failure, ...], ScriptTurn | None]:
         """Return answer `index`, from 0, and the failures that come before it.
 
         A turn that only fails takes no place of its own: the API has not answered yet.
@@ -225,12 +225,12 @@ class Session(_Part):
         return tuple(failures), None
 
 
-PLAN_REVIEWER = Session(
+PLAN_REVIEWER = ScriptSession(
     instruction=Instruction.REVIEW,
     scope="plan",
     repeat=True,
     turn=(
-        Turn(
+        ScriptTurn(
             text="The script says nothing about the plan.",
             tools=(
                 ToolCall(
@@ -244,7 +244,7 @@ PLAN_REVIEWER = Session(
                 ),
             ),
         ),
-        Turn(text="The plan is accepted."),
+        ScriptTurn(text="The plan is accepted."),
     ),
 )
 """Answers the review of a plan where a script has no session for it."""
@@ -259,7 +259,7 @@ class Recording(_Part):
     runner: str
 
 
-class Script(_Part):
+class ModelScript(_Part):
     """A scripted model: the sessions in the order in which they are tried.
 
     Attributes:
@@ -269,7 +269,7 @@ class Script(_Part):
 
     usage: Usage = Usage()
     recording: Recording | None = None
-    session: tuple[Session, ...]
+    session: tuple[ScriptSession, ...]
 
     @model_validator(mode="after")
     def _has_sessions(self) -> Self:
@@ -278,7 +278,7 @@ class Script(_Part):
         return self
 
 
-def load_script(path: Path) -> Script:
+def load_script(path: Path) -> ModelScript:
     """Read a script file.
 
     Raises:
@@ -298,7 +298,7 @@ def load_script(path: Path) -> Script:
     return parse_script(text, name=str(path), folder=path.parent)
 
 
-def parse_script(text: str, *, name: str, folder: Path | None = None) -> Script:
+def parse_script(text: str, *, name: str, folder: Path | None = None) -> ModelScript:
     """Read a script from text.
 
     Args:
@@ -319,9 +319,9 @@ def parse_script(text: str, *, name: str, folder: Path | None = None) -> Script:
         ) from error
     _require_known_version(data, name)
     try:
-        return Script.model_validate(data, context={"folder": folder})
+        return ModelScript.model_validate(data, context={"folder": folder})
     except ValidationError as error:
-        raise explain(error, name, Script) from error
+        raise explain(error, name, ModelScript) from error
 
 
 def _require_known_version(data: Mapping[str, Any], name: str) -> None:
@@ -346,7 +346,7 @@ def escape(text: str) -> str:
     return _PLACEHOLDER.sub(lambda match: "{{braces}}" + match[0].removeprefix(_BRACES), text)
 
 
-def unfilled(turn: Turn, values: Mapping[str, str]) -> set[str]:
+def unfilled(turn: ScriptTurn, values: Mapping[str, str]) -> set[str]:
     """Return the placeholders of a turn for which there is no value."""
     calls = [f"{call.name}{call.input}{call.input_json}" for call in turn.tools]
     texts = [turn.text or "", turn.thinking or "", *calls]

@@ -15,7 +15,7 @@ from runner.replay.cleaner import Cleaner
 from runner.replay.loopback import LoopbackHandler, LoopbackServer
 from runner.replay.places import Places
 from runner.replay.player import Divergence, Player, find_place
-from runner.replay.script import Failure, Script
+from runner.replay.script import Failure, ModelScript
 from runner.replay.wire import estimate_tokens, failure, message, stream
 
 _KEPT_REQUESTS = 2000
@@ -34,7 +34,7 @@ class ScriptedModel:
         PrerequisiteError: on entering, when the port can't be listened on.
     """
 
-    def __init__(self, script: Script, *, project: Path | None = None, port: int = 0) -> None:
+    def __init__(self, script: ModelScript, *, project: Path | None = None, port: int = 0) -> None:
         cleaner = Cleaner.here(project, os.environ)
         cleaner.learn_secrets(_KEY)
         self._player = Player(script, Places.here(project, os.environ), cleaner)

@@ -24,7 +24,7 @@ _ERROR_TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What the model says to one request.
 
     Attributes:
@@ -59,7 +59,7 @@ def estimate_tokens(*values: object) -> int:
     return max(1, size // 4)
 
 
-def message(answer: Answer, model: str) -> Json:
+def message(answer: ModelAnswer, model: str) -> Json:
     """Return the body of an answer that is not streamed."""
     return {
         "id": answer.message_id,
@@ -73,7 +73,7 @@ def message(answer: Answer, model: str) -> Json:
     }
 
 
-def stream(answer: Answer, model: str) -> bytes:
+def stream(answer: ModelAnswer, model: str) -> bytes:
     """Return the whole answer as server-sent events."""
     return b"".join(
         f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
@@ -130,7 +130,7 @@ def blocks_of(content: object) -> list[Json]:
     return [block for block in content if isinstance(block, dict)]
 
 
-def _events(answer: Answer, model: str) -> Iterator[Json]:
+def _events(answer: ModelAnswer, model: str) -> Iterator[Json]:
     opening = {**message(answer, model), "content": [], "stop_reason": None}
     opening["usage"] = {**answer.usage, "output_tokens": 1}
     yield {"type": "message_start", "message": opening}

@@ -14,7 +14,7 @@ from runner.records.receipts import (
     runs_of_step,
     runs_on_disk,
 )
-from runner.report.facts import Command, Finding, Review, Verification
+from runner.report.facts import CommandFact, FindingFact, Review, VerificationFact
 from runner.report.words import Words, moment, name, rows, table
 from runner.text.safe import visible
 
@@ -44,7 +44,7 @@ class Receipts:
         known = {command_hash(command): command for command in commands}
         return cls(project_dir, words, accepted_receipts(project_dir), known)
 
-    def of_step(self, step_id: str, receipt_hash: str) -> list[Verification]:
+    def of_step(self, step_id: str, receipt_hash: str) -> list[VerificationFact]:
         """Return the runs of a step, oldest first.
 
         Args:
@@ -63,16 +63,16 @@ class Receipts:
         last = replace(runs[-1], accepted=bool(path), receipt_path=path, receipt_hash=receipt_hash)
         return [*runs[:-1], last]
 
-    def _run(self, run: KeptRun) -> Verification:
+    def _run(self, run: KeptRun) -> VerificationFact:
         results = self.words.first(run.results, _COMMANDS, "commands of verifications")
-        return Verification(
+        return VerificationFact(
             step_id=run.step_id,
             at=moment(run.at),
             attempt=run.attempt,
             passed=run.passed,
             accepted=False,
             commands=tuple(
-                Command(
+                CommandFact(
                     self.words.text(result.command, _COMMAND),
                     result.exit_code,
                     result.output_digest[:64],
@@ -82,12 +82,12 @@ class Receipts:
             ),
         )
 
-    def _handed_in(self, step_id: str, path: str, receipt_hash: str) -> Verification:
+    def _handed_in(self, step_id: str, path: str, receipt_hash: str) -> VerificationFact:
         """Return what a receipt says that another caller than `runner run` handed in."""
         receipt = table(_json(self.project_dir / path, self.project_dir))
         results = self.words.first(rows(receipt.get("results")), _COMMANDS, "commands")
         commands = tuple(self._command(result) for result in results)
-        return Verification(
+        return VerificationFact(
             step_id=step_id,
             at=moment(receipt.get("issued_at")),
             attempt=1,
@@ -98,11 +98,11 @@ class Receipts:
             receipt_hash=receipt_hash,
         )
 
-    def _command(self, result: Mapping[str, Any]) -> Command:
+    def _command(self, result: Mapping[str, Any]) -> CommandFact:
         digest = name(result.get("command_hash")) or "?"
         text = self.commands.get(digest, f"command with the hash {digest}")
         code = result.get("exit_code")
-        return Command(
+        return CommandFact(
             self.words.text(text, _COMMAND),
             code if isinstance(code, int) else None,
             name(result.get("output_digest")) or "",
@@ -136,8 +136,8 @@ class Reviews:
             return replace(review, findings=tuple(map(self._finding, findings)))
         return replace(review, document=self._document(review.path)) if review.findings else review
 
-    def _finding(self, row: Mapping[str, Any]) -> Finding:
-        return Finding(
+    def _finding(self, row: Mapping[str, Any]) -> FindingFact:
+        return FindingFact(
             severity=name(row.get("severity")) or "finding",
             title=self.words.text(row.get("title"), _TITLE),
             detail=self.words.text(row.get("detail"), _DETAIL),

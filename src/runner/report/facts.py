@@ -64,7 +64,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSession:
+class SessionFact:
     """One agent session.
 
     Attributes:
@@ -111,7 +111,7 @@ class Denial:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunFact:
     """How a run ended, as it said itself."""
 
     at: datetime
@@ -126,7 +126,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandFact:
     """What a verification command gave; `output` is the end of what it printed."""
 
     text: str
@@ -136,7 +136,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class VerificationFact:
     """One time that a phase's verification commands were run.
 
     Attributes:
@@ -150,13 +150,13 @@ class Verification:
     attempt: int
     passed: bool
     accepted: bool
-    commands: tuple[Command, ...] = ()
+    commands: tuple[CommandFact, ...] = ()
     receipt_path: str = ""
     receipt_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FindingFact:
     """One problem that a review found."""
 
     severity: str
@@ -180,13 +180,13 @@ class Review:
     verdict: str
     passed: bool
     summary: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FindingFact, ...] = ()
     path: str = ""
     document: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepFact:
     """A step that was reported.
 
     Attributes:
@@ -207,7 +207,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceFact:
     """What speaks for a deliverable: the last successful report of its step, or else the last.
 
     Attributes:
@@ -223,7 +223,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Deliverable:
+class DeliverableFact:
     """A deliverable; `status` is pending, passed, blocked or deprecated."""
 
     id: str
@@ -233,12 +233,12 @@ class Deliverable:
     criteria: tuple[str, ...] = ()
     waits_for: tuple[str, ...] = ()
     verification: tuple[str, ...] = ()
-    evidence: Evidence | None = None
+    evidence: EvidenceFact | None = None
     took: Took = Took()
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class PhaseFact:
     """A phase with all that judged it.
 
     Attributes:
@@ -265,8 +265,8 @@ class Phase:
     waiver_reason: str = ""
     verified_at: datetime | None = None
     steps_total: int = 0
-    steps: tuple[Step, ...] = ()
-    verifications: tuple[Verification, ...] = ()
+    steps: tuple[StepFact, ...] = ()
+    verifications: tuple[VerificationFact, ...] = ()
     reviews: tuple[Review, ...] = ()
     took: Took = Took()
     models: tuple[ModelUse, ...] = ()
@@ -291,7 +291,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """How it stands in one look: passed, attention, failed, stopped, running or ended."""
 
     state: str
@@ -300,7 +300,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class AutonomousSessionFact:
     """The autonomous session; `id` is empty where none has begun."""
 
     id: str
@@ -336,8 +336,8 @@ class Report:
     project_dir: str
     spec_id: str
     spec_title: str
-    session: Session
-    outcome: Outcome
+    session: AutonomousSessionFact
+    outcome: RunOutcome
     counts: Counts
     began_at: datetime | None
     last_at: datetime | None
@@ -348,11 +348,11 @@ class Report:
     denied_total: int = 0
     tools_total: int = 0
     needs: tuple[Need, ...] = ()
-    phases: tuple[Phase, ...] = ()
-    deliverables: tuple[Deliverable, ...] = ()
+    phases: tuple[PhaseFact, ...] = ()
+    deliverables: tuple[DeliverableFact, ...] = ()
     deliverables_total: int = 0
-    sessions: tuple[AgentSession, ...] = ()
-    runs: tuple[Run, ...] = ()
+    sessions: tuple[SessionFact, ...] = ()
+    runs: tuple[RunFact, ...] = ()
     models: tuple[ModelUse, ...] = ()
     models_outside: tuple[ModelUse, ...] = ()
     work: tuple[Work, ...] = ()

@@ -1,13 +1,14 @@
 """Gather the facts of a report. What is damaged or missing is named in it, never an error."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner.checkpoints.ledger import STEP, Ledger, was_rolled_back
-from runner.deliverables.model import Counts, StatusFile
+from runner.checkpoints.ledger import STEP, CheckpointLedger, was_rolled_back
+from runner.deliverables import model
+from runner.deliverables.model import Counts, Status, StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import status_path
@@ -15,17 +16,138 @@ from runner.errors import RunnerError
 from runner.files import read_regular
 from runner.loop.planning import idle_commands
 from runner.records.agent_sessions import history_lines, history_path
-from runner.records.effort import Effort, Efforts, Purpose, total
+from runner.records.effort import Effort, Efforts, Purpose, of_deliverables, of_phase, total
 from runner.records.run_lock import current_holder
 from runner.records.spending import Spend, SpendBook
 from runner.report.evidence import Receipts, Reviews
-from runner.report.facts import Event, Report, Session, Took, Work
+from runner.report.facts import (
+    AutonomousSessionFact,
+    DeliverableFact,
+    Event,
+    ModelUse,
+    PhaseFact,
+    Report,
+    Took,
+    VerificationFact,
+    Work,
+)
 from runner.report.history import History, HistoryReader
-from runner.report.journal import JournalReader, PageOf, Told, entries_of
+from runner.report.journal import JournalReader, OfPhase, PageOf, Told, entries_of
 from runner.report.outcome import NO_SESSION, needs_of, outcome_of, problems_of_view
-from runner.report.phases import Assembler, took
-from runner.report.words import Words, count, moment, name, table
+from runner.report.words import Words, amount, count, moment, name, rows, table
 from runner.text.messages import plural
+
+_PHASES, _DELIVERABLES, _CRITERIA, _VERIFICATIONS, _PHASE_MODELS = 200, 3_000, 40, 12, 20
+_PHASE_TITLE, _TEXT, _COMMAND = 300, 600, 500
+
+
+def took(effort: Effort) -> Took:
+    """Return an effort as a report tells it."""
+    return Took(effort.cost_usd, effort.seconds, effort.sessions)
+
+
+@dataclass(frozen=True)
+class Assembler:
+    """Puts phases and deliverables together.
+
+    Attributes:
+        file: the deliverables, None where nobody knows them.
+        view: of the autonomous session.
+        told: what its journal tells.
+        efforts: what sessions took.
+        models_of: tells what was taken of each model in phases.
+    """
+
+    file: StatusFile | None
+    view: Mapping[str, Any]
+    told: Told
+    efforts: Efforts
+    models_of: Callable[[Iterable[str | None]], list[ModelUse]]
+    receipts: Receipts
+    reviews: Reviews
+    words: Words
+
+    def phases(self) -> list[PhaseFact]:
+        """Return all phases in their order."""
+        known = {str(row.get("phase_id")): row for row in self._rows()}
+        listed = {phase.id: phase.title for phase in self._listed()}
+        gone = {i: name(row.get("title")) or i for i, row in known.items() if i not in listed}
+        ids = self.words.first({**listed, **gone}.items(), _PHASES, "phases")
+        return [self._phase(i, title, known.get(i, {})) for i, title in ids]
+
+    def deliverables(self) -> list[DeliverableFact]:
+        """Return all deliverables, those of a phase together."""
+        if self.file is None:
+            return []
+        gone = tuple(d for d in self.file.deliverables if not d.is_active)
+        listed = (*self.file.in_phase_order, *gone)
+        efforts = of_deliverables(self.efforts)
+        shown = self.words.first(listed, _DELIVERABLES, "deliverables")
+        return [self._deliverable(self.file, d, efforts.get(d.id, Effort())) for d in shown]
+
+    def _listed(self) -> Iterator[model.Phase]:
+        if self.file is not None:
+            yield from (p for p in self.file.ordered_phases if self.file.of_phase(p.id))
+
+    def _rows(self) -> list[Mapping[str, Any]]:
+        return rows(table(self.view.get("progress")).get("phases"))
+
+    def _phase(self, phase_id: str, title: str, row: Mapping[str, Any]) -> PhaseFact:
+        gate = table(table(self.view.get("phase_gates")).get(phase_id))
+        waits = table(self.view.get("pending_manual_gate_ack"))
+        entries = self.told.phases.get(phase_id, OfPhase())
+        items = self.file.of_phase(phase_id) if self.file else ()
+        statuses = [item.status for item in items]
+        seconds = row.get("duration_seconds")
+        return PhaseFact(
+            id=phase_id[:200],
+            title=self.words.text(title, _PHASE_TITLE),
+            total=len(items) or count(row.get("tasks_total")),
+            passed=statuses.count(Status.PASSED) if items else count(row.get("tasks_completed")),
+            blocked=statuses.count(Status.BLOCKED),
+            known=bool(row),
+            started_at=moment(row.get("started_at")),
+            completed_at=moment(row.get("completed_at")),
+            seconds=None if seconds is None else amount(seconds),
+            gate=name(row.get("gate_status")),
+            verdict=name(gate.get("verdict")),
+            cycles=count(gate.get("cycles")),
+            acknowledged=gate.get("acknowledged") is True,
+            awaits_person=bool(waits) and waits.get("phase_id") == phase_id,
+            waiver_reason=self.words.text(gate.get("waiver_reason"), _TEXT),
+            verified_at=moment(gate.get("verified_at")),
+            steps_total=entries.total,
+            steps=tuple(reversed(entries.steps)),
+            verifications=tuple(self._verifications(entries)),
+            reviews=tuple(reversed(self.reviews.complete(entries.reviews, gate))),
+            took=took(of_phase(self.efforts, phase_id)),
+            models=tuple(self.models_of([phase_id])[:_PHASE_MODELS]),
+        )
+
+    def _verifications(self, entries: OfPhase) -> list[VerificationFact]:
+        found: list[VerificationFact] = []
+        for step_id, receipt_hash in reversed(entries.receipts.items()):
+            found += self.receipts.of_step(step_id, receipt_hash)
+        return self.words.newest(found, _VERIFICATIONS, "older verifications")
+
+    def _deliverable(
+        self, file: StatusFile, item: model.Deliverable, effort: Effort
+    ) -> DeliverableFact:
+        criteria = self.words.first(item.acceptance_criteria, _CRITERIA, "acceptance criteria")
+        commands = self.words.first(item.verification, _CRITERIA, "verification commands")
+        unmet = () if item.status is Status.PASSED else file.unmet_dependencies(item)
+        return DeliverableFact(
+            id=item.id[:200],
+            description=self.words.text(item.description, _TEXT),
+            status=item.status.value if item.is_active else "deprecated",
+            phase_id=item.phase_id[:200],
+            criteria=tuple(self.words.text(text, _TEXT) for text in criteria),
+            waits_for=tuple(i[:200] for i in unmet[:_CRITERIA]),
+            verification=tuple(self.words.text(text, _COMMAND) for text in commands),
+            evidence=self.told.evidence.get(item.id),
+            took=took(effort),
+        )
+
 
 SESSIONS = 1_500
 _OTHERS, _MODELS = 20, 50
@@ -186,7 +308,7 @@ class _Gathering:
         return history
 
     def _journal(self) -> Told:
-        steps = [c for c in Ledger(self._project).entries() if c.kind == STEP]
+        steps = [c for c in CheckpointLedger(self._project).entries() if c.kind == STEP]
         reader = JournalReader(self._words, {c.name: c.commit for c in steps})
         try:
             told = reader.read(entries_of(self._sources.page_of))
@@ -197,9 +319,9 @@ class _Gathering:
             self._problems.append("The session's journal is missing or empty.")
         return told
 
-    def _session(self, view: Mapping[str, Any]) -> Session:
+    def _session(self, view: Mapping[str, Any]) -> AutonomousSessionFact:
         lifecycle = table(view.get("lifecycle"))
-        return Session(
+        return AutonomousSessionFact(
             id=name(view.get("session_id")) or ("?" if self._begun else ""),
             status=name(view.get("effective_status")) or name(view.get("status")) or "?",
             created_at=moment(view.get("created_at")),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runner.records.agent_sessions import DENIED, ENDED, RUN_ENDED, STARTED, WAITING
-from runner.report.facts import AgentSession, Denial, Event, ModelUse, Run, Took
+from runner.report.facts import Denial, Event, ModelUse, RunFact, SessionFact, Took
 from runner.report.words import Words, amount, count, moment, name, rows
 
 _ERROR, _TEXT, _INPUT, _REASON = 600, 500, 500, 500
@@ -27,9 +27,9 @@ class History:
         damaged: how many of its lines can't be read.
     """
 
-    sessions: list[AgentSession] = field(default_factory=list)
+    sessions: list[SessionFact] = field(default_factory=list)
     denials: list[Denial] = field(default_factory=list)
-    runs: deque[Run] = field(default_factory=lambda: deque(maxlen=_RUNS))
+    runs: deque[RunFact] = field(default_factory=lambda: deque(maxlen=_RUNS))
     waits: deque[Event] = field(default_factory=lambda: deque(maxlen=_WAITS))
     uses: dict[str | None, dict[str, ModelUse]] = field(default_factory=dict)
     all_sessions: int = 0
@@ -49,7 +49,7 @@ class History:
         return sorted(found.values(), key=lambda use: (-use.cost_usd, -use.tokens, use.model))
 
 
-def took_by(session: AgentSession) -> Took:
+def took_by(session: SessionFact) -> Took:
     """Return what one session took."""
     return Took(session.cost_usd, session.seconds, 1)
 
@@ -101,7 +101,7 @@ class HistoryReader:
     def _begin(self, line: Mapping[str, Any], at: datetime, key: tuple[str, int]) -> None:
         self._open[key] = len(self.history.sessions)
         self.history.sessions.append(
-            AgentSession(
+            SessionFact(
                 number=len(self.history.sessions) + 1,
                 run=name(line.get("run")) or "",
                 command=name(line.get("command")) or "",
@@ -163,8 +163,8 @@ class HistoryReader:
         seconds = round(amount(line.get("seconds")))
         return Event(at, "wait", "Waiting", f"Up to {timedelta(seconds=seconds)} h: {reason}")
 
-    def _run(self, line: Mapping[str, Any], at: datetime) -> Run:
-        return Run(
+    def _run(self, line: Mapping[str, Any], at: datetime) -> RunFact:
+        return RunFact(
             at,
             name(line.get("run")) or "",
             name(line.get("command")) or "",

@@ -8,7 +8,7 @@ from typing import Any
 
 from ulid import ULID
 
-from runner.report.facts import Event, Evidence, Finding, Review, Step
+from runner.report.facts import Event, EvidenceFact, FindingFact, Review, StepFact
 from runner.report.words import Words, moment, name, table
 
 PAGE = 500
@@ -26,7 +26,7 @@ class OfPhase:
     """What a phase's entries tell, newest first; `total` counts the steps."""
 
     total: int = 0
-    steps: list[Step] = field(default_factory=list)
+    steps: list[StepFact] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
     receipts: dict[str, str] = field(default_factory=dict)
 
@@ -42,7 +42,7 @@ class Told:
     """
 
     phases: dict[str, OfPhase] = field(default_factory=dict)
-    evidence: dict[str, Evidence] = field(default_factory=dict)
+    evidence: dict[str, EvidenceFact] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     entries: int = 0
     last_at: datetime | None = None
@@ -108,12 +108,12 @@ class JournalReader:
         else:
             self._words.omit("older steps", 1)
 
-    def _made(self, entry: Mapping[str, Any], data: Mapping[str, Any], step_id: str) -> Step:
+    def _made(self, entry: Mapping[str, Any], data: Mapping[str, Any], step_id: str) -> StepFact:
         kind = name(data.get("step_type")) or _TYPE_OF_GATE
         outcome = name(data.get("outcome")) or "?"
         if entry.get("entry_type") == "gate":
             outcome = "success" if data.get("gate_passed") is True else "not passed"
-        return Step(
+        return StepFact(
             step_id=step_id,
             type=kind,
             title=name(entry.get("title")) or "?",
@@ -129,10 +129,10 @@ class JournalReader:
     def _evidence(
         self, entry: Mapping[str, Any], data: Mapping[str, Any], step_id: str, task_id: str
     ) -> None:
-        known = self.told.evidence.get(task_id, Evidence())
+        known = self.told.evidence.get(task_id, EvidenceFact())
         outcome = name(data.get("outcome")) or "?"
         if not known.step_id or (outcome == "success" and known.outcome != "success"):
-            known = Evidence(
+            known = EvidenceFact(
                 at=moment(entry.get("at")),
                 step_id=step_id,
                 outcome=outcome,
@@ -159,9 +159,9 @@ class JournalReader:
             path=name(data.get("review_path")) or "",
         )
 
-    def _titled(self, text: Any) -> Finding:
+    def _titled(self, text: Any) -> FindingFact:
         severity, _, title = self._words.text(text, _TEXT).partition(": ")
-        return Finding(severity, title) if title else Finding("finding", severity)
+        return FindingFact(severity, title) if title else FindingFact("finding", severity)
 
     def _event(self, entry: Mapping[str, Any]) -> None:
         if len(self.told.events) >= _EVENTS:

@@ -5,7 +5,7 @@ from typing import Any
 
 from runner.autonomy.enums import TERMINAL_STATUSES
 from runner.deliverables.model import StatusFile
-from runner.report.facts import Need, Outcome, Run
+from runner.report.facts import Need, RunFact, RunOutcome
 from runner.report.words import Words, name, rows, table
 
 _MANY = 10
@@ -35,11 +35,11 @@ NO_SESSION = "none"
 def outcome_of(
     view: Mapping[str, Any],
     file: StatusFile | None,
-    last: Run | None,
+    last: RunFact | None,
     *,
     driven: bool,
     rolled_back: bool,
-) -> Outcome:
+) -> RunOutcome:
     """Return how it stands.
 
     Args:
@@ -54,29 +54,29 @@ def outcome_of(
     why = _REASONS.get(reason or "", reason or "")
     said = last.message if last is not None else ""
     if status == "completed" and file is not None and not _is_done(file):
-        return Outcome("stopped", "Completed, but not everything in the plan passes now", said)
+        return RunOutcome("stopped", "Completed, but not everything in the plan passes now", said)
     if status == "completed" and rolled_back:
-        return Outcome("stopped", "Rolled back since everything passed", said)
+        return RunOutcome("stopped", "Rolled back since everything passed", said)
     if status == "completed":
         if file is not None and file.blocked:
             waiting = f"; {len(file.unreachable)} wait for that" if file.unreachable else ""
             told = f"Partly passed: {len(file.blocked)} blocked{waiting}"
-            return Outcome("attention", told, said)
-        return Outcome("passed", "All achievable deliverables passed", said)
+            return RunOutcome("attention", told, said)
+        return RunOutcome("passed", "All achievable deliverables passed", said)
     if driven:
-        return Outcome("running", "A run is at work", why)
+        return RunOutcome("running", "A run is at work", why)
     if reason == _NOT_TRUSTED:
         told = f"The last run said: {said}" if said else ""
-        return Outcome("attention", f"The session can't be judged here: {why}", told)
+        return RunOutcome("attention", f"The session can't be judged here: {why}", told)
     if status == NO_SESSION:
-        return Outcome("stopped", "Stopped before the first step", said)
+        return RunOutcome("stopped", "Stopped before the first step", said)
     if status == "failed":
-        return Outcome("failed", f"Failed: {why or 'nobody knows why'}", said)
+        return RunOutcome("failed", f"Failed: {why or 'nobody knows why'}", said)
     if status == "paused" and reason != "phase_complete":
-        return Outcome("attention", f"Paused: {why or 'nobody says why'}", said)
+        return RunOutcome("attention", f"Paused: {why or 'nobody says why'}", said)
     if status == "ended":
-        return Outcome("ended", "Ended before everything passed", said)
-    return Outcome("stopped", "Stopped before everything passed", said or why)
+        return RunOutcome("ended", "Ended before everything passed", said)
+    return RunOutcome("stopped", "Stopped before everything passed", said or why)
 
 
 def needs_of(

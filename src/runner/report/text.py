@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from runner.deliverables.model import Counts
 from runner.report import formats
 from runner.report.facts import (
-    Deliverable,
-    Finding,
-    Phase,
+    DeliverableFact,
+    FindingFact,
+    PhaseFact,
     Report,
     Review,
-    Step,
+    StepFact,
     Took,
-    Verification,
+    VerificationFact,
 )
 from runner.text.columns import columns, fit, labelled, wrap
 from runner.text.messages import plural
@@ -105,7 +105,7 @@ def _deliverables(report: Report) -> Iterator[str]:
     yield from _more(report.deliverables_total - len(shown), "deliverable")
 
 
-def _most_telling(items: Sequence[Deliverable]) -> Sequence[Deliverable]:
+def _most_telling(items: Sequence[DeliverableFact]) -> Sequence[DeliverableFact]:
     """Return what fits: where it is too much, what has not passed goes before what has."""
     if len(items) <= _DELIVERABLES:
         return items
@@ -113,7 +113,7 @@ def _most_telling(items: Sequence[Deliverable]) -> Sequence[Deliverable]:
     return sorted(items, key=lambda item: item.status in done)[:_DELIVERABLES]
 
 
-def _deliverable(item: Deliverable, width: int) -> Iterator[str]:
+def _deliverable(item: DeliverableFact, width: int) -> Iterator[str]:
     name = fit(item.id, _MOST_ID)
     name += " " * (width - columns(name))
     start = f"  {_MARKS.get(item.status, '[PENDING]'):<{_MARK_WIDTH}} {name}  "
@@ -135,7 +135,7 @@ def _phases(report: Report) -> Iterator[str]:
         yield from _phase(phase)
 
 
-def _phase(phase: Phase) -> Iterator[str]:
+def _phase(phase: PhaseFact) -> Iterator[str]:
     ending = f"  {phase.passed}/{phase.total} passed, {_gate(phase)}"
     yield "  " + fit(phase.title, WIDTH - 2 - columns(ending)) + ending
     if phase.took.sessions:
@@ -152,12 +152,12 @@ def _phase(phase: Phase) -> Iterator[str]:
         yield from _review(review)
 
 
-def _tokens(phase: Phase) -> str:
+def _tokens(phase: PhaseFact) -> str:
     told = sum(use.tokens for use in phase.models)
     return f", {formats.tokens(told)} tokens" if told else ""
 
 
-def _gate(phase: Phase) -> str:
+def _gate(phase: PhaseFact) -> str:
     if phase.gate is None:
         return "no gate" if phase.known else "gate not known"
     cycles = f", {plural(phase.cycles, 'review')}" if phase.cycles > 1 else ""
@@ -165,13 +165,13 @@ def _gate(phase: Phase) -> str:
     return f"gate {fit(phase.gate, _MOST_ID)}{cycles}{waits}"
 
 
-def _step(step: Step) -> Iterator[str]:
+def _step(step: StepFact) -> Iterator[str]:
     when = formats.short(step.at) if step.at else "-"
     about = f"{formats.step(step.type)} {step.task_id or ''}".strip()
     yield "    " + fit(f"{when}  {about}: {step.outcome}. {step.note}".rstrip(), WIDTH - 4)
 
 
-def _verification(run: Verification) -> Iterator[str]:
+def _verification(run: VerificationFact) -> Iterator[str]:
     for command in run.commands:
         code = "?" if command.exit_code is None else command.exit_code
         yield from wrap(f"{command.text}: exit {code}", WIDTH, "        ", "    $ ")
@@ -188,7 +188,7 @@ def _review(review: Review) -> Iterator[str]:
     yield from _more(len(review.findings) - _FINDINGS, "finding", "      ")
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: FindingFact) -> Iterator[str]:
     places = ", ".join(filter(None, (finding.deliverable_id, finding.file)))
     named = f" ({places})" if places else ""
     yield from wrap(f"{finding.severity}: {finding.title}{named}", WIDTH, "        ", "      - ")

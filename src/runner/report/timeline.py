@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from runner.report import formats
-from runner.report.facts import AgentSession, Phase, Report
+from runner.report.facts import PhaseFact, Report, SessionFact
 from runner.text.durations import format_duration
 
 WIDTH, LABELS, MARGIN = 1120.0, 170.0, 24.0
@@ -192,7 +192,7 @@ def _round_times(part: _Part, step: int) -> Iterator[datetime]:
         yield datetime.fromtimestamp(stamp, UTC)
 
 
-def _lanes(report: Report, sessions: Sequence[AgentSession]) -> dict[str | None, int]:
+def _lanes(report: Report, sessions: Sequence[SessionFact]) -> dict[str | None, int]:
     """Return the row of each phase, None being what belongs to no phase."""
     known = {phase.id for phase in report.phases}
     outside = any(session.phase_id not in known for session in sessions)
@@ -213,7 +213,7 @@ def _labels(report: Report, lanes: dict[str | None, int]) -> Iterator[Lane]:
         yield Lane(HEAD + LANE * row, names[0] if len(names) == 1 else f"{len(names)} phases")
 
 
-def _bar(session: AgentSession, axis: _Axis, lanes: dict[str | None, int]) -> Bar:
+def _bar(session: SessionFact, axis: _Axis, lanes: dict[str | None, int]) -> Bar:
     begin = axis.x(session.started_at)
     width = max(axis.x(session.ended_at or session.started_at) - begin, _LEAST_BAR)
     about = " ".join(filter(None, (session.task_id or session.phase_id, f"({session.model})")))
@@ -227,7 +227,7 @@ def _bar(session: AgentSession, axis: _Axis, lanes: dict[str | None, int]) -> Ba
     return Bar(begin, HEAD + LANE * row + 9, width, session.instruction, failed, title)
 
 
-def _marks(phase: Phase, axis: _Axis, lanes: dict[str | None, int]) -> Iterator[Mark]:
+def _marks(phase: PhaseFact, axis: _Axis, lanes: dict[str | None, int]) -> Iterator[Mark]:
     y = HEAD + LANE * lanes[phase.id] + 17
     for run in phase.verifications:
         if run.at is not None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class VariableGroup:
     """Variables that enter for the same reason."""
 
     reason: str
     names: tuple[str, ...]
 
 
-PLACES = Group(
+PLACES = VariableGroup(
     "who the user is, and where programs and files are; taken as they are",
     (
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "SHLVL", "HOSTNAME", "TMPDIR", "TMP", "TEMP",
@@ -25,7 +25,7 @@ PLACES = Group(
 )  # fmt: skip
 
 GROUPS = (
-    Group(
+    VariableGroup(
         "language, time and terminal: what programs print depends on them",
         (
             "LANG", "LANGUAGE", "LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION",
@@ -35,7 +35,7 @@ GROUPS = (
             "CLICOLOR_FORCE", "DEBIAN_FRONTEND", "DO_NOT_TRACK", "SOURCE_DATE_EPOCH",
         ),
     ),
-    Group(
+    VariableGroup(
         "the way to the network, and which certificates are trusted (public ones)",
         (
             "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "HTTP_PROXY",
@@ -45,7 +45,7 @@ GROUPS = (
             "NIX_SSL_CERT_FILE", "SYSTEM_CERTIFICATE_PATH",
         ),
     ),
-    Group(
+    VariableGroup(
         "compilers, linkers and build tools",
         (
             "CC", "CXX", "CPP", "LD", "AR", "AS", "NM", "RANLIB", "STRIP", "OBJCOPY", "FC", "F77", "CFLAGS",
@@ -59,7 +59,7 @@ GROUPS = (
             "OPENSSL_INCLUDE_DIR", "EMSDK", "WASI_SDK_PATH", "BAZEL_*", "BAZELISK_*",
         ),
     ),
-    Group(
+    VariableGroup(
         "Python and its package managers",
         (
             "PYTHON*", "VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT", "PYENV_*", "CONDA_*", "MAMBA_*", "PIPX_*",
@@ -78,7 +78,7 @@ GROUPS = (
             "FLASK_ENV", "JUPYTER_PLATFORM_DIRS", "MPLBACKEND",
         ),
     ),
-    Group(
+    VariableGroup(
         "JavaScript: runtimes, package managers, browsers for tests",
         (
             "NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "NODE_NO_WARNINGS", "NODE_VERSION", "NODE_ICU_DATA",
@@ -96,7 +96,7 @@ GROUPS = (
             "CHROME_PATH", "CHROMEDRIVER_PATH", "EDGE_PATH", "FIREFOX_BIN", "GECKODRIVER_PATH", "SE_CACHE_PATH",
         ),
     ),
-    Group(
+    VariableGroup(
         "Go",
         (
             "GOPATH", "GOROOT", "GOBIN", "GOFLAGS", "GOPROXY", "GONOPROXY", "GOPRIVATE", "GONOSUMDB", "GOSUMDB",
@@ -106,7 +106,7 @@ GROUPS = (
             "GOLANG_VERSION", "GOLANGCI_LINT_CACHE", "CGO_*", "GVM_ROOT", "GOENV_*",
         ),
     ),
-    Group(
+    VariableGroup(
         "Rust",
         (
             "CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_BUILD_*", "CARGO_INCREMENTAL", "CARGO_NET_*",
@@ -117,7 +117,7 @@ GROUPS = (
             "RUST_MIN_STACK", "PROTOC", "PROTOC_INCLUDE",
         ),
     ),
-    Group(
+    VariableGroup(
         "Java, Kotlin, Scala and Android",
         (
             "JAVA_HOME", "JAVA_HOME_*", "JDK_HOME", "JRE_HOME", "JAVA_OPTS", "JAVA_TOOL_OPTIONS",
@@ -127,7 +127,7 @@ GROUPS = (
             "ANDROID_HOME", "ANDROID_SDK_ROOT", "ANDROID_NDK_HOME", "ANDROID_NDK_ROOT", "GROOVY_HOME",
         ),
     ),
-    Group(
+    VariableGroup(
         "Ruby",
         (
             "GEM_HOME", "GEM_PATH", "RUBYOPT", "RUBYLIB", "RUBY_VERSION", "RUBY_ROOT", "RUBY_ENGINE",
@@ -138,7 +138,7 @@ GROUPS = (
             "CHRUBY_*", "RAILS_ENV", "RACK_ENV", "RUBOCOP_*", "SPEC_OPTS",
         ),
     ),
-    Group(
+    VariableGroup(
         "PHP and .NET",
         (
             "PHPRC", "PHP_*", "PHPENV_*", "COMPOSER_HOME", "COMPOSER_CACHE_DIR", "COMPOSER_MEMORY_LIMIT",
@@ -148,7 +148,7 @@ GROUPS = (
             "ASPNETCORE_ENVIRONMENT", "ASPNETCORE_URLS",
         ),
     ),
-    Group(
+    VariableGroup(
         "other languages, and version managers for several",
         (
             "MIX_ENV", "MIX_HOME", "MIX_ARCHIVES", "HEX_HOME", "HEX_MIRROR", "HEX_OFFLINE", "REBAR_*",
@@ -163,7 +163,7 @@ GROUPS = (
             "HOMEBREW_REPOSITORY", "PROTO_HOME", "AQUA_ROOT_DIR", "PKGX_DIR", "DEVBOX_PROJECT_ROOT",
         ),
     ),
-    Group(
+    VariableGroup(
         "git, without what it signs in with",
         (
             "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME",
@@ -172,7 +172,7 @@ GROUPS = (
             "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_DEFAULT_BRANCH", "GIT_LFS_SKIP_SMUDGE", "EMAIL",
         ),
     ),
-    Group(
+    VariableGroup(
         "where a CI job runs: tests and coverage tools look for it; no tokens, no files of the job",
         (
             "CI", "CONTINUOUS_INTEGRATION", "BUILD_NUMBER", "RUN_ID", "GITHUB_ACTIONS", "GITHUB_WORKSPACE",
@@ -191,7 +191,7 @@ GROUPS = (
     ),
 )  # fmt: skip
 
-OF_AGENTS = Group(
+OF_AGENTS = VariableGroup(
     "settings of Claude Code, for agent sessions alone, besides ANTHROPIC_* and CLAUDE_*",
     (
         "API_TIMEOUT_MS", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH",

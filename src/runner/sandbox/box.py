@@ -17,7 +17,7 @@ from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
 from runner.sandbox.hiding import hiding_mounts, hiding_mounts_in_project
 from runner.sandbox.overlay import Overlay
 from runner.sandbox.repository import repository_mounts
-from runner.sandbox.rooms import OBJECTS_IN_THE_BOX, Layer, RoomMounts
+from runner.sandbox.rooms import OBJECTS_IN_THE_BOX, RoomLayer, RoomMounts
 from runner.sandbox.scratch import Scratch
 from runner.sandbox.secrets import secret_paths
 
@@ -48,7 +48,7 @@ _PATHS = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class BoxSettings:
     """What is the same for all sessions of a run.
 
     Attributes:
@@ -94,7 +94,7 @@ class PrivateState:
     signs_in: bool = True
 
 
-def box_command(around: Surroundings, state: PrivateState, overlay: Overlay | None) -> list[str]:
+def box_command(around: BoxSettings, state: PrivateState, overlay: Overlay | None) -> list[str]:
     """Return the words to put before a command so that it runs contained.
 
     Args:
@@ -106,13 +106,13 @@ def box_command(around: Surroundings, state: PrivateState, overlay: Overlay | No
     return _box(around, state, project)
 
 
-def read_only_box_command(around: Surroundings, state: PrivateState) -> list[str]:
+def read_only_box_command(around: BoxSettings, state: PrivateState) -> list[str]:
     """Return the words for a project that can't be written at all: overlays don't work here."""
     project = [*_bind("--ro-bind", around.project), *_state(around.project, around.scratch)]
     return _box(around, state, project)
 
 
-def verification_box_command(around: Surroundings, state: PrivateState) -> list[str]:
+def verification_box_command(around: BoxSettings, state: PrivateState) -> list[str]:
     """Return the words for a command that runner starts by itself, in a writable project.
 
     It sees nothing that the agent signs in with. A network that is closed for the agent's commands is
@@ -123,7 +123,7 @@ def verification_box_command(around: Surroundings, state: PrivateState) -> list[
     return [program, *(["--unshare-net"] if around.nests else []), *words]
 
 
-def _box(around: Surroundings, state: PrivateState, project: Iterable[str]) -> list[str]:
+def _box(around: BoxSettings, state: PrivateState, project: Iterable[str]) -> list[str]:
     secret = _reachable(around)
     return [
         *_outside(around),
@@ -135,7 +135,7 @@ def _box(around: Surroundings, state: PrivateState, project: Iterable[str]) -> l
     ]
 
 
-def clean_box_command(around: Surroundings, room: RoomMounts) -> list[str]:
+def clean_box_command(around: BoxSettings, room: RoomMounts) -> list[str]:
     """Return the words for a command that runs in a clean room, signed in to nothing.
 
     No folder that an agent session could write is seen: the room's own lie over the project, the
@@ -158,12 +158,12 @@ def clean_box_command(around: Surroundings, room: RoomMounts) -> list[str]:
     ]
 
 
-def _layered(layers: Iterable[Layer]) -> Iterator[str]:
+def _layered(layers: Iterable[RoomLayer]) -> Iterator[str]:
     for layer in layers:
         yield from layer.words()
 
 
-def _shown(paths: Iterable[Path], layers: Sequence[Layer]) -> list[Path]:
+def _shown(paths: Iterable[Path], layers: Sequence[RoomLayer]) -> list[Path]:
     """Return those of the paths that a room shows: what it lacks needs no cover."""
     return [
         path
@@ -174,7 +174,7 @@ def _shown(paths: Iterable[Path], layers: Sequence[Layer]) -> list[Path]:
     ]
 
 
-def _borrowed(around: Surroundings, room: RoomMounts) -> Iterator[str]:
+def _borrowed(around: BoxSettings, room: RoomMounts) -> Iterator[str]:
     yield from _state(around.project, room.scratch)
     if room.objects is not None:
         yield from ("--ro-bind", str(room.objects), str(OBJECTS_IN_THE_BOX))
@@ -182,7 +182,7 @@ def _borrowed(around: Surroundings, room: RoomMounts) -> Iterator[str]:
         yield from ("--ro-bind", str(room.scratch.void), str(room.hidden))
 
 
-def _outside(around: Surroundings) -> Iterator[str]:
+def _outside(around: BoxSettings) -> Iterator[str]:
     """Everything else: read-only, and with private temporary folders."""
     yield from (str(around.bubblewrap.path), *_NAMESPACES)
     if around.nests and os.geteuid() == 0:
@@ -231,14 +231,14 @@ def _temporary(scratch: Scratch) -> Iterator[tuple[Path, Path]]:
             yield source, target.resolve()
 
 
-def _covered(around: Surroundings) -> list[Path]:
+def _covered(around: BoxSettings) -> list[Path]:
     """Return the folders that are empty inside, but for what is made visible in them."""
     covered = [Path("/run"), *(target for _, target in _temporary(around.scratch))]
     job = covered_job_folder(around.project, around.home, around.environ)
     return covered if job is None else [*covered, job]
 
 
-def _made_visible(around: Surroundings) -> list[Path]:
+def _made_visible(around: BoxSettings) -> list[Path]:
     """Return what must be seen although it lies in a folder that was just covered."""
     covered = _covered(around)
     named = [Path(p) for v in _PATH_LISTS for p in around.environ.get(v, "").split(os.pathsep) if p]
@@ -254,18 +254,18 @@ def _made_visible(around: Surroundings) -> list[Path]:
     )
 
 
-def _handed_on(around: Surroundings) -> Iterator[str]:
+def _handed_on(around: BoxSettings) -> Iterator[str]:
     """Yield the values of the variables that a program gets for what they say."""
     for name, value in around.environ.items():
         if _is_needed(around, name):
             yield value
 
 
-def _is_needed(around: Surroundings, name: str) -> bool:
+def _is_needed(around: BoxSettings, name: str) -> bool:
     return around.rules.is_needed(name, around.environ, signs_in=around.signs_in)
 
 
-def _reachable(around: Surroundings) -> set[Path]:
+def _reachable(around: BoxSettings) -> set[Path]:
     """Return the credential files and folders that are not covered already."""
     paths = set(
         secret_paths(
@@ -288,7 +288,7 @@ def _reachable(around: Surroundings) -> set[Path]:
     }
 
 
-def _private(around: Surroundings, state: PrivateState) -> Iterator[str]:
+def _private(around: BoxSettings, state: PrivateState) -> Iterator[str]:
     # Each on itself: a mount point can't be replaced by a link for the next session.
     yield from _bind("--bind", state.cache)
     yield from _bind("--bind", state.claude)
@@ -298,7 +298,7 @@ def _private(around: Surroundings, state: PrivateState) -> Iterator[str]:
         yield from ("--bind", str(credentials.resolve()), str(place))
 
 
-def _writable_project(around: Surroundings) -> Iterator[str]:
+def _writable_project(around: BoxSettings) -> Iterator[str]:
     project = around.project
     yield from _bind("--bind", project)
     for mount in repository_mounts(project):
@@ -335,7 +335,7 @@ def _overlaid_project(overlay: Overlay, scratch: Scratch) -> Iterator[str]:
     yield from _state(overlay.project, scratch)
 
 
-def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
+def _end(around: BoxSettings, state: PrivateState) -> Iterator[str]:
     variables = {
         **cache_variables(state.cache, around.inside),
         **_git_settings(around),
@@ -344,7 +344,7 @@ def _end(around: Surroundings, state: PrivateState) -> Iterator[str]:
     yield from _ends(around, variables)
 
 
-def _ends(around: Surroundings, given: Mapping[str, str]) -> Iterator[str]:
+def _ends(around: BoxSettings, given: Mapping[str, str]) -> Iterator[str]:
     variables = {**given, "TMPDIR": "/tmp"}  # noqa: S108 - private to the run
     if around.nests:
         programs = channel.FOLDER / channel.PROGRAMS
@@ -362,7 +362,7 @@ def _ends(around: Surroundings, given: Mapping[str, str]) -> Iterator[str]:
     yield from ("--chdir", str(around.project), "--")
 
 
-def _git_settings(around: Surroundings) -> dict[str, str]:
+def _git_settings(around: BoxSettings) -> dict[str, str]:
     """Commits must not need the signing keys, which are hidden."""
     settings = {"commit.gpgSign": "false", "tag.gpgSign": "false"}
     if around.nests:
@@ -375,7 +375,7 @@ def _git_settings(around: Surroundings) -> dict[str, str]:
     return variables
 
 
-def _ignored_by_git(around: Surroundings) -> str:
+def _ignored_by_git(around: BoxSettings) -> str:
     """The agent's own sandbox covers files that don't exist; `git add -A` must not trip on them."""
     own = around.home / ".config" / "git" / "ignore"
     try:

@@ -13,7 +13,7 @@ from runner.config.postures import is_attended
 from runner.errors import PrerequisiteError
 from runner.programs import find_program
 from runner.sandbox.binary import MINIMUM, Bubblewrap, candidates
-from runner.sandbox.box import Surroundings, box_command
+from runner.sandbox.box import BoxSettings, box_command
 from runner.sandbox.caches import link_cargo_settings
 from runner.sandbox.channel import (
     FOLDER,
@@ -31,7 +31,7 @@ from runner.sandbox.status import (
     BubblewrapContainment,
     Caution,
     Containment,
-    Layer,
+    ContainmentLayer,
     SdkContainment,
     new_state,
 )
@@ -61,7 +61,7 @@ _HOW_TO = (
 
 
 @dataclass(frozen=True)
-class Request:
+class ContainmentRequest:
     """What is to be contained.
 
     Attributes:
@@ -107,7 +107,7 @@ def is_boxed(*, wanted: bool, platform: str = sys.platform) -> bool:
 
 @contextmanager
 def contained(
-    request: Request, warn: Callable[[Caution], None] = lambda _: None
+    request: ContainmentRequest, warn: Callable[[Caution], None] = lambda _: None
 ) -> Iterator[Containment]:
     """Give what contains the agent during a run; clean up behind it.
 
@@ -119,7 +119,7 @@ def contained(
             project is a folder that can't be contained.
     """
     if not request.wanted:
-        off = Layer("sandbox", active=False, detail="switched off")
+        off = ContainmentLayer("sandbox", active=False, detail="switched off")
         with scratch(request.project) as folders:
             cautions = (_OFF, *_ci_cautions(request))
             channel = _channel_without_sandbox(request, folders.channel)
@@ -134,7 +134,7 @@ def contained(
             yield _with_bubblewrap(request, folders)
 
 
-def _channel_without_sandbox(request: Request, folder: Path) -> Path | None:
+def _channel_without_sandbox(request: ContainmentRequest, folder: Path) -> Path | None:
     """Return what closes agents to commands that are not contained; None where that can't work."""
     can_work = request.platform == "linux" and platform.machine() in MACHINES
     if not can_work or not is_loadable(folder):
@@ -143,9 +143,9 @@ def _channel_without_sandbox(request: Request, folder: Path) -> Path | None:
     return folder
 
 
-def _with_sdk(request: Request) -> SdkContainment:
+def _with_sdk(request: ContainmentRequest) -> SdkContainment:
     detail = "Bash contained by Seatbelt; network closed for it"
-    layer = Layer("Seatbelt", active=True, detail=detail)
+    layer = ContainmentLayer("Seatbelt", active=True, detail=detail)
     return SdkContainment(
         f"Claude Code's own ({detail})",
         (layer,),
@@ -157,7 +157,7 @@ def _with_sdk(request: Request) -> SdkContainment:
     )
 
 
-def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
+def _with_bubblewrap(request: ContainmentRequest, folders: Scratch) -> Containment:
     reasons = []
     programs = (
         candidates(request.environ, request.project)
@@ -182,13 +182,13 @@ def _with_bubblewrap(request: Request, folders: Scratch) -> Containment:
         )
     return Containment(
         f"off: it can't be started here ({why})",
-        (Layer("bubblewrap", active=False, detail=why),),
+        (ContainmentLayer("bubblewrap", active=False, detail=why),),
         channel=_channel_without_sandbox(request, folders.channel),
         scratch=folders,
     )
 
 
-def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Containment:
+def _started(request: ContainmentRequest, folders: Scratch, program: Bubblewrap) -> Containment:
     if program.version < MINIMUM:
         raise _CannotStartError(f"{program.label} is too old")
     found = _surroundings(request, folders, program)
@@ -208,10 +208,16 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
     return BubblewrapContainment(
         summary=f"{program.label} (project and scratch writable; {_network(request)})",
         layers=(
-            Layer("bubblewrap", active=True, detail=program.label),
-            Layer("read-only overlay", active=overlay is None, detail=overlay or "works"),
-            Layer("network", active=not request.network, detail=_network_in_full(request)),
-            Layer("closed agent", active=True, detail="its commands can't reach its process"),
+            ContainmentLayer("bubblewrap", active=True, detail=program.label),
+            ContainmentLayer(
+                "read-only overlay", active=overlay is None, detail=overlay or "works"
+            ),
+            ContainmentLayer(
+                "network", active=not request.network, detail=_network_in_full(request)
+            ),
+            ContainmentLayer(
+                "closed agent", active=True, detail="its commands can't reach its process"
+            ),
         ),
         cautions=(*_cautions(request), *_ci_cautions(request)),
         channel=FOLDER,
@@ -223,7 +229,7 @@ def _started(request: Request, folders: Scratch, program: Bubblewrap) -> Contain
     )
 
 
-def _nested_programs(request: Request) -> dict[str, Path]:
+def _nested_programs(request: ContainmentRequest) -> dict[str, Path]:
     """Return what the agent's own sandbox starts besides bubblewrap, and looks up on the PATH."""
     if request.network:
         return {}
@@ -231,10 +237,12 @@ def _nested_programs(request: Request) -> dict[str, Path]:
     return {} if socat is None else {"socat": socat}
 
 
-def _surroundings(request: Request, folders: Scratch, program: Bubblewrap) -> Surroundings:
+def _surroundings(
+    request: ContainmentRequest, folders: Scratch, program: Bubblewrap
+) -> BoxSettings:
     home = _home(request.environ)
     _make_state_folder(request.project)
-    return Surroundings(
+    return BoxSettings(
         bubblewrap=program,
         project=request.project,
         home=home,
@@ -248,15 +256,15 @@ def _surroundings(request: Request, folders: Scratch, program: Bubblewrap) -> Su
     )
 
 
-def _network(request: Request) -> str:
+def _network(request: ContainmentRequest) -> str:
     return "network open" if request.network else "network closed for commands"
 
 
-def _network_in_full(request: Request) -> str:
+def _network_in_full(request: ContainmentRequest) -> str:
     return "open; --sandbox-network closed closes it" if request.network else "closed for commands"
 
 
-def _require_socat(request: Request) -> None:
+def _require_socat(request: ContainmentRequest) -> None:
     path = request.environ.get("PATH", os.defpath)
     if not request.network and find_program("socat", request.project, path) is None:
         raise PrerequisiteError(
@@ -277,7 +285,7 @@ def _make_state_folder(project: Path) -> None:
         folder.mkdir(exist_ok=True)
 
 
-def _require_works(request: Request, box: Sequence[str]) -> None:
+def _require_works(request: ContainmentRequest, box: Sequence[str]) -> None:
     writable = "yes" if os.access(request.project, os.W_OK) else ""
     look = [*box, "/bin/sh", "-c", _LOOK, "sh", str(request.project), writable]
     look += trial_words(FOLDER)
@@ -300,7 +308,7 @@ def _require_works(request: Request, box: Sequence[str]) -> None:
         raise _CannotStartError(said or f"it ended with status {code}")
 
 
-def read_only_cautions(request: Request) -> Iterator[Caution]:
+def read_only_cautions(request: ContainmentRequest) -> Iterator[Caution]:
     """Yield what the user should know of the folders that agents can't write."""
     for folder in request.read_only:
         yield Caution(
@@ -310,7 +318,7 @@ def read_only_cautions(request: Request) -> Iterator[Caution]:
         )
 
 
-def _cautions(request: Request) -> Iterator[Caution]:
+def _cautions(request: ContainmentRequest) -> Iterator[Caution]:
     yield from read_only_cautions(request)
     for path in unprotected(request.project):
         yield Caution(
@@ -319,7 +327,7 @@ def _cautions(request: Request) -> Iterator[Caution]:
         )
 
 
-def _ci_cautions(request: Request) -> Iterator[Caution]:
+def _ci_cautions(request: ContainmentRequest) -> Iterator[Caution]:
     """Yield what in a CI job lets an agent reach later steps; a person's own token is theirs."""
     if is_attended(request.environ, terminal=True):
         return
@@ -351,7 +359,7 @@ def _watched(project: Path, warn: Callable[[Caution], None]) -> Iterator[None]:
             )
 
 
-def _refuse_home(request: Request) -> None:
+def _refuse_home(request: ContainmentRequest) -> None:
     home = _home(request.environ)
     if home != Path("/") and home.is_relative_to(request.project):
         raise PrerequisiteError(

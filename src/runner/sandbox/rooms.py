@@ -15,7 +15,7 @@ OBJECTS_IN_THE_BOX = Path("/run/runner-git-objects")
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class RoomLayer:
     """One folder of a room.
 
     Attributes:
@@ -49,11 +49,11 @@ class RoomMounts:
     """
 
     scratch: Scratch
-    layers: tuple[Layer, ...]
+    layers: tuple[RoomLayer, ...]
     objects: Path | None = None
     hidden: Path | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
 
-    def layers_of(self, target: Path) -> tuple[Layer, ...]:
+    def layers_of(self, target: Path) -> tuple[RoomLayer, ...]:
         """Return the layers over a folder."""
         return tuple(layer for layer in self.layers if layer.target == target)

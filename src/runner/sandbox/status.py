@@ -7,8 +7,8 @@ from typing import Any
 
 from runner.marker import Instruction
 from runner.sandbox.box import (
+    BoxSettings,
     PrivateState,
-    Surroundings,
     box_command,
     clean_box_command,
     read_only_box_command,
@@ -26,7 +26,7 @@ READ_ONLY = frozenset({Instruction.SYNC, Instruction.VERIFY, Instruction.REVIEW}
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ContainmentLayer:
     """One layer of containment; `detail` says what it does, or why it is not there."""
 
     name: str
@@ -57,7 +57,7 @@ class Containment:
     """
 
     summary: str
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[ContainmentLayer, ...] = ()
     cautions: tuple[Caution, ...] = ()
     overlays: list[Overlay] = field(default_factory=list)
     channel: Path | None = None
@@ -112,7 +112,7 @@ class RoomBuilder:
         overlays: whether folders can be mounted with a throw-away layer over them.
     """
 
-    around: Surroundings
+    around: BoxSettings
     overlays: bool
 
     def wrap(self, room: RoomMounts, command: Sequence[str]) -> Sequence[str]:
@@ -151,7 +151,7 @@ class BubblewrapContainment(Containment):
         overlay_works: whether read-only sessions get a throw-away copy.
     """
 
-    around: Surroundings
+    around: BoxSettings
     state: PrivateState
     account_file: Path
     overlay_works: bool
@@ -195,7 +195,7 @@ class BubblewrapContainment(Containment):
 
 
 def new_state(
-    around: Surroundings, folder: Path, account_file: Path, cache: Path | None = None
+    around: BoxSettings, folder: Path, account_file: Path, cache: Path | None = None
 ) -> PrivateState:
     """Make private state in `folder`, which no agent has seen."""
     claude = folder / "claude"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from runner.sandbox.binary import OVERLAY_SINCE
-from runner.sandbox.box import Surroundings, box_command
+from runner.sandbox.box import BoxSettings, box_command
 from runner.sandbox.status import new_overlay, new_state
 
 _PROBE_SECONDS = 10.0
@@ -17,7 +17,7 @@ _WRITE = f': > "$1/{_PROBE_NAME}"'
 class OverlayTrial:
     """Tries, while the caller tries something else, whether overlays work here."""
 
-    def __init__(self, around: Surroundings, account_file: Path) -> None:
+    def __init__(self, around: BoxSettings, account_file: Path) -> None:
         self._label = around.bubblewrap.label
         self._process: subprocess.Popen[str] | None = None
         if around.bubblewrap.version >= OVERLAY_SINCE:

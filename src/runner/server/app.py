@@ -24,9 +24,9 @@ from runner import __version__
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.envelope import Envelope, failure
 from runner.autonomy.service import ControlPlane, new_ulid
-from runner.server.listing import list_tools
 from runner.server.routes import TOOLS
-from runner.server.surface import Request, Surface
+from runner.server.schemas import list_tools
+from runner.server.surface import Surface, ToolRequest
 from runner.server.wire import Ends, open_wire
 
 _LOG = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ async def serve(plane: ControlPlane, surface: Surface, ends: Ends) -> int:
 
 def build_server(surface: Surface) -> Server[Any]:
     """Return the MCP server of a surface; it serves any transport."""
-    calls = Calls(surface)
+    calls = ToolCallPool(surface)
     tools = list_tools(surface.schemas)
 
     async def on_list(_: _Context, __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -92,7 +92,7 @@ def build_server(surface: Surface) -> Server[Any]:
     )
 
 
-class Calls:
+class ToolCallPool:
     """Answers tool calls in threads, so that a slow one holds up no other.
 
     Args:
@@ -122,7 +122,7 @@ class Calls:
             )
         return await self._timed_out(request)
 
-    def _run(self, request: Request, arrived: float) -> Envelope:
+    def _run(self, request: ToolRequest, arrived: float) -> Envelope:
         """Answer in a thread, within what waiting for it has left of the call's time.
 
         With the whole time again, a call could change something after its TIMEOUT was told.
@@ -130,7 +130,7 @@ class Calls:
         left = request.seconds - (time.monotonic() - arrived)
         return self._surface.answer(request._replace(seconds=max(left, _LEAST_SECONDS)))
 
-    async def _timed_out(self, request: Request) -> Envelope:
+    async def _timed_out(self, request: ToolRequest) -> Envelope:
         """Return TIMEOUT, with the session's version for the caller to compare (seed 000)."""
         version = None
         with anyio.move_on_after(_VERSION_SECONDS):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from runner.autonomy.budgets import Budget, budget_of
+from runner.autonomy.calls import TimeBudget, budget_of
 
 SHORTEST = 5.0
 """Seconds that every call must be given: a lock is waited for as long (ADR 0153)."""
@@ -38,7 +38,7 @@ class Route(NamedTuple):
     summary: str
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> TimeBudget:
         """Seconds that the call may take."""
         if self.target[0] == Local.SESSION_CONFIG.value:
             return budget_of("session", "start")

@@ -35,7 +35,7 @@ It is called for those alone whose role may ask for a review; the parameters are
 """
 
 
-class Request(NamedTuple):
+class ToolRequest(NamedTuple):
     """A tool call that names a command.
 
     Attributes:
@@ -95,7 +95,7 @@ class Surface:
         """The strict schema of every call."""
         return {route: call_schema(route, params) for route, params in self.calls.items()}
 
-    def resolve(self, tool: str, arguments: Mapping[str, Any]) -> Request:
+    def resolve(self, tool: str, arguments: Mapping[str, Any]) -> ToolRequest:
         """Find out which command a tool call means.
 
         Raises:
@@ -110,9 +110,9 @@ class Surface:
             old, route = None, self._find(tool, action, command)
         self._check_workspace(params.pop("workspace", None))
         seconds = _seconds(route, params.pop("timeout_seconds", None))
-        return Request(route, params, seconds, _deprecation(old, str(action), route, params))
+        return ToolRequest(route, params, seconds, _deprecation(old, str(action), route, params))
 
-    def answer(self, request: Request) -> Envelope:
+    def answer(self, request: ToolRequest) -> Envelope:
         """Run the command. Never raises."""
         try:
             envelope = self._run(request)
@@ -126,13 +126,13 @@ class Surface:
             envelope["meta"]["deprecated"] = dict(request.deprecated)
         return envelope
 
-    def state_version(self, request: Request) -> int | None:
+    def state_version(self, request: ToolRequest) -> int | None:
         """Return the version of the session that a request is about, None when nobody knows."""
         named = {k: v for k, v in request.params.items() if k in ("session_id", "spec_id")}
         version = self._plane.call("session", "status", **named)["data"].get("state_version")
         return version if isinstance(version, int) else None
 
-    def _run(self, request: Request) -> Envelope:
+    def _run(self, request: ToolRequest) -> Envelope:
         group, command = request.route.target
         if request.route.target == CAPABILITIES:
             return capabilities(self._plane, self.calls, request.params)
@@ -180,11 +180,11 @@ class Surface:
             return False
 
 
-def _wants_review(request: Request) -> bool:
+def _wants_review(request: ToolRequest) -> bool:
     return request.route.target == _GATE and request.params.get("verdict") is None
 
 
-def _bug(request: Request) -> Envelope:
+def _bug(request: ToolRequest) -> Envelope:
     request_id = new_ulid("req")
     _LOG.exception("%s failed, request %s", request.route.name, request_id)
     error = RefusedError(ErrorCode.INTERNAL, "The server could not answer.")

@@ -6,9 +6,8 @@ Nothing heavy is imported until the first judgement.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.shell_policy.decision import Decision
+    from runner.shell_policy.decision import Decision, PolicySettings
     from runner.shell_policy.policy import Explanation, explain, judge_command
-    from runner.shell_policy.settings import PolicySettings
 
 __all__ = [
     "Decision",

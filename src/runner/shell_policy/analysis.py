@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 
-from runner.shell_policy.refusal import RefusedError
+from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.shell import ShellParseError, analyse
-from runner.shell_policy.shell.facts import Script, SimpleCommand, Word
+from runner.shell_policy.shell.facts import ShellScript, ShellWord, SimpleCommand
 
 
 def read_script(
     text: str,
     variables: Mapping[str, str],
     command: SimpleCommand | None = None,
-    arguments: tuple[Word, ...] | None = None,
-) -> Script:
+    arguments: tuple[ShellWord, ...] | None = None,
+) -> ShellScript:
     """Return the commands in `text`. Raises RefusedError for what can't be understood.
 
     Args:
@@ -28,4 +28,4 @@ def read_script(
             text, variables=variables, cwds=command.cwds, scope=command.scope, arguments=arguments
         )
     except ShellParseError as error:
-        raise RefusedError("parse", str(error)) from error
+        raise PolicyRefusalError("parse", str(error)) from error

@@ -9,10 +9,10 @@ import re
 from dataclasses import dataclass, field, replace
 
 from runner.shell_policy.context import Arguments, Context
-from runner.shell_policy.refusal import RefusedError
+from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
-from runner.shell_policy.table import CommandRule, Option
+from runner.shell_policy.shell.facts import ShellWord
+from runner.shell_policy.table import CommandOption, CommandRule
 
 # `--include=*.py`: a pattern in an option's value, which expands to nothing but such a name.
 _NAMED_PATTERN = re.compile(r"--[\w-]+=")
@@ -28,12 +28,12 @@ class _Reader:
     """Walks over the words of one command."""
 
     rule: CommandRule
-    words: tuple[Word, ...]
+    words: tuple[ShellWord, ...]
     context: Context
     cwd: str | None
     position: int = 0
-    options: list[tuple[str, Word | None]] = field(default_factory=list)
-    operands: list[Word] = field(default_factory=list)
+    options: list[tuple[str, ShellWord | None]] = field(default_factory=list)
+    operands: list[ShellWord] = field(default_factory=list)
 
     def read(self) -> Arguments:
         while self.position < len(self.words):
@@ -50,7 +50,7 @@ class _Reader:
                     break
         return Arguments(tuple(self.options), tuple(self.operands))
 
-    def _settled(self, word: Word) -> Word:
+    def _settled(self, word: ShellWord) -> ShellWord:
         """A commit that git printed, for the commands of git that only look at commits."""
         if not any(shapes.COMMIT in shape for shape in word.shapes) or len(word.shapes) != 1:
             return word
@@ -62,9 +62,9 @@ class _Reader:
         ):
             return word
         text = shapes.pattern(word.shapes[0].replace(shapes.COMMIT, "0badc0de"))
-        return Word((text,), prefix=text, source=word.source)
+        return ShellWord((text,), prefix=text, source=word.source)
 
-    def _shaped(self, word: Word) -> bool:
+    def _shaped(self, word: ShellWord) -> bool:
         """Take in a word with holes; return whether it is an operand."""
         for shape in word.shapes:
             first = shapes.HOLE.match(shape)
@@ -85,11 +85,11 @@ class _Reader:
             return False
         return not shapes.HOLE.sub("", shape).startswith("-")
 
-    def _certain(self, word: Word) -> bool:
+    def _certain(self, word: ShellWord) -> bool:
         """Whether it is one word: digits may be quoted or not."""
         return not word.splits or shapes.only(word.shapes, shapes.DIGITS)
 
-    def _shaped_option(self, shape: str, word: Word) -> None:
+    def _shaped_option(self, shape: str, word: ShellWord) -> None:
         """An option that is written out, with a value that has holes (`-j$(nproc)`)."""
         name, equals, value = shape.partition("=")
         if equals and (name.startswith("--") or self.rule.style == "long"):
@@ -107,14 +107,14 @@ class _Reader:
                 return
         raise self._ambiguous(word)
 
-    def _ambiguous(self, word: Word) -> RefusedError:
+    def _ambiguous(self, word: ShellWord) -> PolicyRefusalError:
         return _refuse(
             self.rule,
             f"{word.source or 'a computed word'} could turn into an option. Write the value "
             "out, or put a fixed beginning such as ./ before it.",
         )
 
-    def _operand(self, word: Word) -> bool:
+    def _operand(self, word: ShellWord) -> bool:
         """Take in one word; return whether it is an operand."""
         text = word.choices[0] if word.choices else None
         if text is None:
@@ -135,13 +135,13 @@ class _Reader:
             self._cluster(text, word)
         return False
 
-    def _signed_number(self, word: Word, text: str) -> bool:
+    def _signed_number(self, word: ShellWord, text: str) -> bool:
         if self.rule.number_option and re.fullmatch(r"-\d+", text):
             self.options.append(("-NUMBER", word))
             return False
         return False
 
-    def _unknown(self, word: Word) -> bool:
+    def _unknown(self, word: ShellWord) -> bool:
         if word.numeric or self.rule.unknown == "any":
             return True
         if word.shapes:
@@ -151,13 +151,13 @@ class _Reader:
             option = self._option(name)
             if option.arity == "flag":
                 raise _refuse(self.rule, f"{name} takes no value.")
-            self.options.append((name, Word(None, prefix=start, source=word.source)))
+            self.options.append((name, ShellWord(None, prefix=start, source=word.source)))
             return False
         if word.splits or not word.prefix or word.prefix.startswith("-"):
             raise self._ambiguous(word)
         return True
 
-    def _option(self, name: str) -> Option:
+    def _option(self, name: str) -> CommandOption:
         option = self.rule.options.get(name)
         if option is None:
             raise _refuse(self.rule, _unknown_option(self.rule, name))
@@ -165,7 +165,7 @@ class _Reader:
             raise _refuse(self.rule, f"{name} changes files, and this session is read-only.")
         return option
 
-    def _long(self, text: str, word: Word) -> None:
+    def _long(self, text: str, word: ShellWord) -> None:
         name, equals, value = text.partition("=")
         if self.rule.number_option and re.fullmatch(r"-\d+", text):
             self.options.append(("-NUMBER", word))
@@ -183,7 +183,7 @@ class _Reader:
                 raise _refuse(self.rule, f"{name} takes no value.")
             self._add(name, None)
         elif equals:
-            self._add(name, Word((value,), prefix=value, glob=word.glob, source=word.source))
+            self._add(name, ShellWord((value,), prefix=value, glob=word.glob, source=word.source))
         elif option.arity == "takes_two":
             self._next(name)
             self._add(name, self._next(name))
@@ -210,7 +210,7 @@ class _Reader:
         self.position += text in ("true", "false")
         return text == "false"
 
-    def _cluster(self, text: str, word: Word) -> None:
+    def _cluster(self, text: str, word: ShellWord) -> None:
         if self.rule.number_option and re.fullmatch(r"-\d+", text):
             self._add("-NUMBER", word)
             return
@@ -230,13 +230,13 @@ class _Reader:
             if option.arity == "flag":
                 self._add(name, None)
             elif rest or option.arity == "may_take":
-                attached = Word((rest,), prefix=rest, glob=word.glob, source=word.source)
+                attached = ShellWord((rest,), prefix=rest, glob=word.glob, source=word.source)
                 self._add(name, attached if rest else None)
                 return
             else:
                 self._add(name, self._next(name))
 
-    def _next(self, name: str) -> Word:
+    def _next(self, name: str) -> ShellWord:
         if self.position >= len(self.words):
             raise _refuse(self.rule, f"{name} needs a value.")
         word = self.words[self.position]
@@ -253,17 +253,17 @@ class _Reader:
             raise _refuse(self.rule, f"the value of {name} can't be a pattern. Quote it.")
         return word
 
-    def _add(self, name: str, value: Word | None) -> None:
+    def _add(self, name: str, value: ShellWord | None) -> None:
         self.options.append((name, value))
 
 
-def _with_holes(text: str, word: Word) -> Word:
+def _with_holes(text: str, word: ShellWord) -> ShellWord:
     """The value of an option, of which the whole word is `word`."""
     if not shapes.HOLE.search(text):
-        return Word((text,), prefix=text, source=word.source)
+        return ShellWord((text,), prefix=text, source=word.source)
     if text == shapes.DIGITS:
-        return Word(None, numeric=True, source=word.source)
-    return Word(None, prefix=shapes.beginning(text), source=word.source, shapes=(text,))
+        return ShellWord(None, numeric=True, source=word.source)
+    return ShellWord(None, prefix=shapes.beginning(text), source=word.source, shapes=(text,))
 
 
 _BOOLEANS = frozenset({"true", "false", "0", "1"})
@@ -279,7 +279,7 @@ def _is_for_node(rule: CommandRule) -> bool:
 
 
 def read_arguments(
-    rule: CommandRule, words: tuple[Word, ...], context: Context, cwd: str | None
+    rule: CommandRule, words: tuple[ShellWord, ...], context: Context, cwd: str | None
 ) -> Arguments:
     """Split words into options and operands. Raises RefusedError for what is not in the table."""
     if rule.style == "raw":
@@ -287,7 +287,7 @@ def read_arguments(
     return _Reader(rule, words, context, cwd).read()
 
 
-def refuse_dash_glob(rule: CommandRule, word: Word, context: Context, cwd: str | None) -> None:
+def refuse_dash_glob(rule: CommandRule, word: ShellWord, context: Context, cwd: str | None) -> None:
     """Refuse a pattern that matches an existing name beginning with '-' (an option to be)."""
     pattern = word.choices[0] if word.choices else ""
     if pattern.startswith("-"):
@@ -312,5 +312,5 @@ def _unknown_option(rule: CommandRule, name: str) -> str:
     return f"the option {name} is not allowed. Allowed: {known or 'none'}."
 
 
-def _refuse(rule: CommandRule, reason: str) -> RefusedError:
-    return RefusedError(rule.rule, f"{rule.name}: {reason}")
+def _refuse(rule: CommandRule, reason: str) -> PolicyRefusalError:
+    return PolicyRefusalError(rule.rule, f"{rule.name}: {reason}")

@@ -7,12 +7,12 @@ from posixpath import commonpath
 
 from runner.shell_policy import environment
 from runner.shell_policy.arguments import read_arguments
-from runner.shell_policy.context import Call, Context
+from runner.shell_policy.context import CommandCall, Context
+from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.kinds import check, refuse_embedded
 from runner.shell_policy.programs import OwnProgram, OwnScript, check_own_script, find_program
 from runner.shell_policy.redirections import check_redirection
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.shell.facts import SimpleCommand, Word
+from runner.shell_policy.shell.facts import ShellWord, SimpleCommand
 from runner.shell_policy.table import CommandRule
 from runner.shell_policy.validators import VALIDATORS, Validator
 
@@ -40,7 +40,9 @@ def _judge_in(context: Context, command: SimpleCommand) -> str:
     if not command.words:
         return "shell:assignment" if command.assignments else "shell:redirection"
     if _GLUED.search(command.source):
-        raise RefusedError("redirection:glued", "Write a blank after a closed descriptor (>&-).")
+        raise PolicyRefusalError(
+            "redirection:glued", "Write a blank after a closed descriptor (>&-)."
+        )
     for word in command.words:
         environment.refuse_secret_expansion(context, word)
     rule = ""
@@ -49,7 +51,7 @@ def _judge_in(context: Context, command: SimpleCommand) -> str:
     return rule
 
 
-def variants(words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+def variants(words: tuple[ShellWord, ...]) -> list[tuple[ShellWord, ...]]:
     """Return the command once for each value its words can have, while these are few."""
     count = 1
     for word in words:
@@ -61,13 +63,13 @@ def variants(words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
     return [tuple(combination) for combination in itertools.product(*map(_each, words))]
 
 
-def _each(word: Word) -> list[Word]:
+def _each(word: ShellWord) -> list[ShellWord]:
     if word.choices is None or len(word.choices) < 2:
         return [word]
     return [replace(word, choices=(text,), prefix=text) for text in word.choices]
 
 
-def _blurred(word: Word) -> Word:
+def _blurred(word: ShellWord) -> ShellWord:
     if word.choices is None or len(word.choices) < 2:
         return word
     return replace(word, choices=None, prefix=commonpath(list(word.choices)))
@@ -76,7 +78,7 @@ def _blurred(word: Word) -> Word:
 def _judge_words(context: Context, command: SimpleCommand) -> str:
     name = command.words[0].text
     if name is None:
-        raise RefusedError(
+        raise PolicyRefusalError(
             "command:dynamic",
             f"The command name {command.words[0].source or 'here'} is computed. Write it out.",
         )
@@ -98,12 +100,12 @@ def _judge_words(context: Context, command: SimpleCommand) -> str:
 
 
 def judge_by_rule(
-    context: Context, rule: CommandRule, command: SimpleCommand, args: tuple[Word, ...]
+    context: Context, rule: CommandRule, command: SimpleCommand, args: tuple[ShellWord, ...]
 ) -> str:
     """Judge arguments by a command's or sub-command's rule; return the deciding rule."""
     if len(args) == 1 and (args[0].text in rule.alone or _asks(rule, args[0])):
         return rule.rule
-    call = Call(context, rule, command, args)
+    call = CommandCall(context, rule, command, args)
     if context.mode not in rule.modes:
         raise call.refuse(rule.instead or f"not available in a {context.mode} session.")
     if rule.destructive and not (context.settings.allow_destructive and context.mode == "run"):
@@ -131,7 +133,7 @@ def judge_by_rule(
     return rule.rule
 
 
-def _refuse_option_patterns(call: Call) -> None:
+def _refuse_option_patterns(call: CommandCall) -> None:
     """`-i.git/hooks/*` stays as it is written where nothing matches: an option nobody has read."""
     if call.rule.style != "raw" or not call.rule.validator or call.rule.unknown == "any":
         return
@@ -140,7 +142,7 @@ def _refuse_option_patterns(call: Call) -> None:
             raise call.refuse(f"quote {word.source}, or begin it with ./ if it is a file.")
 
 
-def _asks(rule: CommandRule, word: Word) -> bool:
+def _asks(rule: CommandRule, word: ShellWord) -> bool:
     """Whether a tool is only asked for its version or how it is used."""
     if not rule.modes or rule.name.startswith("git "):
         return False  # `git log --help` opens the manual in a pager, or what is set up instead
@@ -150,7 +152,7 @@ def _asks(rule: CommandRule, word: Word) -> bool:
     return tool and word.text == "--version"
 
 
-def _require_profile(call: Call, inner: tuple[Word, ...]) -> None:
+def _require_profile(call: CommandCall, inner: tuple[ShellWord, ...]) -> None:
     """Refuse what a package manager would run besides the tools of its language."""
     if not inner:
         return
@@ -169,12 +171,12 @@ def require_project(context: Context, command: SimpleCommand, name: str) -> None
         return
     real = context.paths.absolute(".", command.cwd)
     if real is None or not context.paths.inside(real):
-        raise RefusedError(
+        raise PolicyRefusalError(
             "path:workplace", f"{name} runs in the project directory only, not in {command.cwd}."
         )
 
 
-def _judge_sub(call: Call) -> str:
+def _judge_sub(call: CommandCall) -> str:
     rule, operands = call.rule, call.parsed.operands
     if rule.validator:
         _validator(rule)(call)
@@ -192,7 +194,7 @@ def _judge_sub(call: Call) -> str:
     return judge_by_rule(call.context, sub, call.command, rest)
 
 
-def _check_operands(call: Call) -> None:
+def _check_operands(call: CommandCall) -> None:
     rule = call.rule
     operands = call.parsed.operands
     if rule.wrapper is not None:
@@ -214,7 +216,7 @@ def _check_operands(call: Call) -> None:
         check(call, "tree" if recursive and kind == "read" else kind, word, "the argument")
 
 
-def _check_searched(call: Call, kinds: list[str], *, recursive: bool) -> None:
+def _check_searched(call: CommandCall, kinds: list[str], *, recursive: bool) -> None:
     """Check the working directory where a search is not told where to look (`cd ~; rg KEY`)."""
     last = kinds[-1].removesuffix("...") if kinds else ""
     searches = last == "tree" or (recursive and last == "read")
@@ -222,13 +224,13 @@ def _check_searched(call: Call, kinds: list[str], *, recursive: bool) -> None:
     if searches and not reads_input and len(call.parsed.operands) < len(kinds):
         if call.cwd is None:
             raise call.refuse("name the folder to search; the working directory is not known.")
-        check(call, "tree", Word.literal("."), "the working directory")
+        check(call, "tree", ShellWord.literal("."), "the working directory")
 
 
 def _validator(rule: CommandRule) -> Validator:
     validator = VALIDATORS.get(rule.validator)
     if validator is None:
-        raise RefusedError(rule.rule, f"There is no validator {rule.validator}.")
+        raise PolicyRefusalError(rule.rule, f"There is no validator {rule.validator}.")
     return validator
 
 

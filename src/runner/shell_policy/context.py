@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from runner.shell_policy.decision import Mode, PolicyRefusalError, PolicySettings
 from runner.shell_policy.paths import PathPolicy
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.settings import Mode, PolicySettings
-from runner.shell_policy.shell.facts import Script, SimpleCommand, Word
+from runner.shell_policy.shell.facts import ShellScript, ShellWord, SimpleCommand
 from runner.shell_policy.table import CommandRule, RuleSet
 
 MAX_DEPTH = 6
@@ -34,7 +33,7 @@ class Context:
     paths: PathPolicy
     rules: RuleSet
     judge: Callable[["Context", SimpleCommand], str]
-    analyse: Callable[[str, SimpleCommand | None, tuple[Word, ...] | None], Script]
+    analyse: Callable[[str, SimpleCommand | None, tuple[ShellWord, ...] | None], ShellScript]
     functions: frozenset[str] = frozenset()
     rooted: frozenset[str] = frozenset()
     assigned: frozenset[str] = frozenset()
@@ -48,7 +47,9 @@ class Context:
 
     def deeper(self) -> "Context":
         if self.depth >= MAX_DEPTH:
-            raise RefusedError("limit:depth", "Commands are nested too deeply. Write it simpler.")
+            raise PolicyRefusalError(
+                "limit:depth", "Commands are nested too deeply. Write it simpler."
+            )
         return replace(self, depth=self.depth + 1)
 
 
@@ -61,35 +62,35 @@ class Arguments:
         operands: everything else.
     """
 
-    options: tuple[tuple[str, Word | None], ...] = ()
-    operands: tuple[Word, ...] = ()
+    options: tuple[tuple[str, ShellWord | None], ...] = ()
+    operands: tuple[ShellWord, ...] = ()
 
     def has(self, *names: str) -> bool:
         return any(name in names for name, _ in self.options)
 
-    def values(self, *names: str) -> list[Word]:
+    def values(self, *names: str) -> list[ShellWord]:
         return [value for name, value in self.options if name in names and value is not None]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CommandCall:
     """One command with its rule: what a validator gets."""
 
     context: Context
     rule: CommandRule
     command: SimpleCommand
-    args: tuple[Word, ...]
+    args: tuple[ShellWord, ...]
     parsed: Arguments = field(default_factory=Arguments)
 
     @property
     def cwd(self) -> str | None:
         return self.command.cwd
 
-    def refuse(self, reason: str) -> RefusedError:
+    def refuse(self, reason: str) -> PolicyRefusalError:
         """Return the refusal to raise, with this rule's name."""
-        return RefusedError(self.rule.rule, f"{self.rule.name}: {reason}")
+        return PolicyRefusalError(self.rule.rule, f"{self.rule.name}: {reason}")
 
-    def literal(self, word: Word, what: str) -> str:
+    def literal(self, word: ShellWord, what: str) -> str:
         """Return the word's one value, or refuse."""
         if word.text is None:
             raise self.refuse(f"{what} must be written out, not {word.source or 'computed'}.")
@@ -100,7 +101,7 @@ class Call:
         if self.context.mode == "sync":
             raise self.refuse(f"{what} changes files, and this session is read-only.")
 
-    def judge_inner(self, words: tuple[Word, ...]) -> None:
+    def judge_inner(self, words: tuple[ShellWord, ...]) -> None:
         """Judge what this command runs in turn."""
         if not words:
             return

@@ -3,9 +3,9 @@
 import re
 
 from runner.shell_policy.context import Context
+from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.paths import outside_in, protected_in
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.shell.facts import Assignment, Word
+from runner.shell_policy.shell.facts import ShellAssignment, ShellWord
 from runner.shell_policy.table import EnvironmentRule
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -21,7 +21,7 @@ _EXPANSION = re.compile(r"\$\{?[!#]?([A-Za-z_]\w*)")
 
 
 def check_assignment(
-    context: Context, assignment: Assignment, cwd: str | None, *, exported: bool = True
+    context: Context, assignment: ShellAssignment, cwd: str | None, *, exported: bool = True
 ) -> None:
     """Refuse an assignment that could change what later commands run, or write.
 
@@ -33,7 +33,7 @@ def check_assignment(
     """
     name = assignment.name
     if not _NAME.fullmatch(name):
-        raise RefusedError("environment", f"{name} can't be set here.")
+        raise PolicyRefusalError("environment", f"{name} can't be set here.")
     for rule in context.rules.environment:
         if rule.regex.match(name):
             if context.mode not in rule.modes:
@@ -42,7 +42,7 @@ def check_assignment(
                 assignment
             ):
                 return
-            raise RefusedError(
+            raise PolicyRefusalError(
                 rule.rule,
                 f"Setting {name} could change what runs. Leave it out, or use a value that the "
                 "profiles allow.",
@@ -51,7 +51,7 @@ def check_assignment(
         _check_unlisted(context, assignment)
 
 
-def _check_unlisted(context: Context, assignment: Assignment) -> None:
+def _check_unlisted(context: Context, assignment: ShellAssignment) -> None:
     """Refuse a path in a variable that no profile knows: what reads it may write there."""
     values = [assignment.value]
     if not assignment.value.source and assignment.value.choices is None:  # `export NAME`
@@ -64,19 +64,21 @@ def _check_unlisted(context: Context, assignment: Assignment) -> None:
     for text in (text for value in values for text in value.choices or (value.prefix,)):
         found = protected_in(text) or outside_in(text, context.paths)
         if found is not None:
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "environment:path",
                 f"{assignment.name}: a program could write {found}. Use a path in the project or "
                 "under /tmp.",
             )
 
 
-def _breaks_mktemp(assignment: Assignment) -> bool:
+def _breaks_mktemp(assignment: ShellAssignment) -> bool:
     """Whether `mktemp` may fail or print another place than /tmp, which the analysis counts on."""
     return assignment.name == "TMPDIR" and assignment.value.choices not in (("/tmp",), ("/tmp/",))  # noqa: S108
 
 
-def _value_allowed(context: Context, rule: EnvironmentRule, value: Word, cwd: str | None) -> bool:
+def _value_allowed(
+    context: Context, rule: EnvironmentRule, value: ShellWord, cwd: str | None
+) -> bool:
     if rule.values is None:
         return False
     if rule.values == ".*" and rule.kind == "text":
@@ -99,26 +101,26 @@ def _paths_allowed(context: Context, kind: str, text: str, cwd: str | None) -> b
                 context.paths.project_file(entry, cwd)
             else:
                 context.paths.write(entry, cwd)
-        except RefusedError:
+        except PolicyRefusalError:
             return False
     return True
 
 
-def refuse_secret_expansion(context: Context, word: Word) -> None:
+def refuse_secret_expansion(context: Context, word: ShellWord) -> None:
     """Refuse to print or pass on a variable of the environment that holds a credential."""
     if _TRANSFORMED.search(word.source):
-        raise RefusedError("word:transform", f"{word.source}: this expansion is not allowed.")
+        raise PolicyRefusalError("word:transform", f"{word.source}: this expansion is not allowed.")
     for variable in _INDIRECT.findall(word.source):
         for name in _names_held(context, variable):
             if is_secret_name(name):
-                raise RefusedError(
+                raise PolicyRefusalError(
                     "environment:secret", f"${name} may hold a credential; it must not be read."
                 )
     if word.choices is not None or "$" not in word.source:
         return
     for name in _EXPANSION.findall(word.source):
         if name not in context.assigned and is_secret_name(name):
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "environment:secret", f"${name} may hold a credential; it must not be read."
             )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from runner.shell_policy.git_objects import (
     TREE,
-    ObjectStore,
+    GitObjectReader,
     UnknownError,
     entries,
     file_bytes,
@@ -69,9 +69,9 @@ class GitFacts:
     _read: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
     @property
-    def objects(self) -> ObjectStore:
+    def objects(self) -> GitObjectReader:
         """The objects of the repository."""
-        return ObjectStore(self.common / "objects", self._read)
+        return GitObjectReader(self.common / "objects", self._read)
 
     @classmethod
     def of(cls, project: str) -> "GitFacts":

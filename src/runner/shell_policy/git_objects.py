@@ -21,7 +21,7 @@ class UnknownError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectStore:
+class GitObjectReader:
     """The objects of a repository, those of its alternates included.
 
     Args:

@@ -8,11 +8,11 @@ runs) · `write` a path that is written · `remove` a path that is removed · `n
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.paths import is_endless, mentions_secret, protected_in
 from runner.shell_policy.patterns import check_glob, check_links, check_shape
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 # A beginning that keeps a computed path in the project.
 _OWN_FOLDER = re.compile(r"(?:\./)?\w[\w.-]*/")
@@ -69,7 +69,7 @@ _LOOPBACK_PREFIX = re.compile(
 )
 
 
-def check(call: Call, kind: str, word: Word, what: str) -> None:
+def check(call: CommandCall, kind: str, word: ShellWord, what: str) -> None:
     """Refuse a value that is not of its kind.
 
     Args:
@@ -94,21 +94,21 @@ def check(call: Call, kind: str, word: Word, what: str) -> None:
         _path(call, kind, word, what)
 
 
-def _is_project_tool(call: Call) -> bool:
+def _is_project_tool(call: CommandCall) -> bool:
     """Whether a command, or the one it is a sub-command of, works on the project alone."""
     name = call.rule.name.partition(" ")[0]
     rule = call.context.rules.commands.get(name, call.rule)
     return "project" in (rule.workplace, call.rule.workplace) and name != "git"
 
 
-def _no_path(call: Call, word: Word, what: str) -> None:
+def _no_path(call: CommandCall, word: ShellWord, what: str) -> None:
     """Refuse an option's text that is a path out of the project: many tools load or write it."""
     for text in word.choices or (word.prefix,):
         if _PATH_AWAY.search(text) and not re.search(r"[\s|*^$()]", text):
             raise call.refuse(f"{what} must not name a file outside the project: {text}.")
 
 
-def refuse_embedded(call: Call) -> None:
+def refuse_embedded(call: CommandCall) -> None:
     """Refuse a protected path inside an option or a setting: most tools would write it.
 
     Whatever form it has (`-o PATH`, `--report=xml:PATH`, `-flp:a=1;logfile=PATH`, `NAME=PATH`). What
@@ -130,13 +130,13 @@ def refuse_embedded(call: Call) -> None:
         before = text if text.startswith("-") and "=" not in text else ""
 
 
-def _only_reads(call: Call, text: str) -> bool:
+def _only_reads(call: CommandCall, text: str) -> bool:
     name = text.partition("=")[0]
     option = call.rule.options.get(name)
     return option is not None and option.kind in ("read", "tree", "project")
 
 
-def check_url(call: Call, word: Word) -> None:
+def check_url(call: CommandCall, word: ShellWord) -> None:
     """Refuse every address that is not on this machine."""
     if word.choices is not None:
         good = all(_LOOPBACK.fullmatch(text) for text in word.choices)
@@ -152,7 +152,7 @@ def check_url(call: Call, word: Word) -> None:
         )
 
 
-def _number(call: Call, word: Word, what: str) -> None:
+def _number(call: CommandCall, word: ShellWord, what: str) -> None:
     if word.numeric:
         return
     if word.shapes and all(map(_numbers_only, word.shapes)):
@@ -170,7 +170,7 @@ def _numbers_only(shape: str) -> bool:
     return bool(texts) and _NUMBER.fullmatch(texts[0]) is not None and shapes.COMMIT not in shape
 
 
-def _listed(call: Call, name: str, word: Word, what: str) -> None:
+def _listed(call: CommandCall, name: str, word: ShellWord, what: str) -> None:
     pattern = call.context.rules.lists.get(name)
     if pattern is None:
         raise call.refuse(f"the profiles have no list {name}.")
@@ -195,13 +195,13 @@ def _plain_choices(pattern: str) -> str:
     return f"Allowed: {', '.join(values)}." if all(map(_PLAIN_VALUE.fullmatch, values)) else ""
 
 
-def _computed(word: Word) -> tuple[str, ...]:
+def _computed(word: ShellWord) -> tuple[str, ...]:
     """A number that is computed: the product when it is written out, else some number."""
     factors = _PRODUCT.fullmatch(word.source)
     return (str(int(factors[1]) * int(factors[2])) if factors else "1",)
 
 
-def _path(call: Call, kind: str, word: Word, what: str) -> None:
+def _path(call: CommandCall, kind: str, word: ShellWord, what: str) -> None:
     if word.choices is None and word.shapes:
         for shape in word.shapes:
             _shaped_path(call, kind, shape)
@@ -225,7 +225,7 @@ def _path(call: Call, kind: str, word: Word, what: str) -> None:
         check_path(call, kind, text)
 
 
-def _shaped_path(call: Call, kind: str, shape: str) -> None:
+def _shaped_path(call: CommandCall, kind: str, shape: str) -> None:
     """Check a path with holes; without one it is a path like any other."""
     if shape in ("", "-"):
         return
@@ -241,7 +241,7 @@ def _shaped_path(call: Call, kind: str, shape: str) -> None:
     )  # fmt: skip
 
 
-def check_path(call: Call, kind: str, text: str) -> None:
+def check_path(call: CommandCall, kind: str, text: str) -> None:
     """Apply the path policy to one known path; an empty one names nothing."""
     paths = call.context.paths
     if not text and kind in {"read", "write", "remove"}:
@@ -269,7 +269,7 @@ def check_path(call: Call, kind: str, text: str) -> None:
         raise call.refuse(f"the profiles use an unknown kind, {kind}.")
 
 
-def _unknown_path(call: Call, kind: str, word: Word, what: str) -> None:
+def _unknown_path(call: CommandCall, kind: str, word: ShellWord, what: str) -> None:
     if mentions_secret(word.source):
         raise call.refuse(f"{word.source} may hold credentials.")
     if word.prefix.startswith("/dev/fd/") and kind not in {"remove", "project"}:
@@ -287,7 +287,7 @@ def _unknown_path(call: Call, kind: str, word: Word, what: str) -> None:
     raise call.refuse(f"{what} must be a path written out, not {word.source or 'computed'}.")
 
 
-def _unknown_read(call: Call, word: Word, what: str) -> None:
+def _unknown_read(call: CommandCall, word: ShellWord, what: str) -> None:
     """A path that no rule knows anything of (from a file's text, decoded, glued together)."""
     if word.numeric or (_OWN_FOLDER.match(word.prefix) and not call.context.private):
         return

@@ -12,9 +12,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.shell_policy.decision import Mode, PolicyRefusalError
 from runner.shell_policy.private_files import ALSO_IN_PROJECTS, IN_HOME, NAMES_IN_PATTERNS
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.settings import Mode
 from runner.shell_policy.shell.values import FRESH
 
 if TYPE_CHECKING:
@@ -147,10 +146,10 @@ class PathPolicy:
         if real is None:
             return
         if real.startswith("/dev/") and not self._is_open_device(self._lexical(text, cwd)):
-            raise RefusedError("path:device", f"{text} is a device and can't be read here.")
+            raise PolicyRefusalError("path:device", f"{text} is a device and can't be read here.")
         lexical = self._lexical(text, cwd)
         if self.inside(lexical) and not self.inside(real) and not self._is_toolchain(real):
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "path:link", f"{text} is a link that leaves the project. Read files of the project."
             )
 
@@ -162,7 +161,7 @@ class PathPolicy:
             return
         wide = {"/", "/home", "/root", "/etc", "/proc", "/var", "/dev", "/run", "/sys", self.home}
         if real in wide or re.match(r"/(?:home|Users)/[^/]+$|/(?:proc|sys)/", real):
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "path:tree",
                 f"Searching all of {text} would reach private files. Search in the project.",
             )
@@ -188,12 +187,12 @@ class PathPolicy:
             hint = f"Only {NOTE} and files under /tmp may be written; record what you found there."
         else:
             hint = "Write temporary files under /tmp."
-        raise RefusedError("path:read-only", f"This session is read-only: {text}. {hint}")
+        raise PolicyRefusalError("path:read-only", f"This session is read-only: {text}. {hint}")
 
     def _writable(self, text: str, cwd: str | None) -> str:
         real = self.absolute(text, cwd)
         if real is None:
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "path:unknown",
                 f"It is not known in which directory {text} would be written. "
                 "Use a path relative to the project directory.",
@@ -201,7 +200,7 @@ class PathPolicy:
         lexical = self._lexical(text, cwd)
         if lexical.startswith(_KERNEL):
             # Links there lead to wherever the process that looks happens to be.
-            raise RefusedError("path:outside", f"{text} is no place for files. {_INSTEAD}")
+            raise PolicyRefusalError("path:outside", f"{text} is no place for files. {_INSTEAD}")
         self.refuse_guarded(lexical, text)
         self.refuse_guarded(real, text)
         if self.inside(real) and self.inside(lexical):
@@ -210,7 +209,7 @@ class PathPolicy:
             return real
         if self.in_own_scratch(real, text, cwd):
             return real
-        raise RefusedError("path:outside", f"{text} is outside the project. {_INSTEAD}")
+        raise PolicyRefusalError("path:outside", f"{text} is outside the project. {_INSTEAD}")
 
     def project_file(self, text: str, cwd: str | None) -> None:
         """Allow only what stands in the project, for what a tool would run or be ruled by."""
@@ -218,10 +217,10 @@ class PathPolicy:
         real = self.absolute(text, cwd)
         if real is None:
             if text.startswith(("/", "~")) or ".." in text.split("/"):
-                raise RefusedError("path:unknown", f"Where {text} leads is not known.")
+                raise PolicyRefusalError("path:unknown", f"Where {text} leads is not known.")
             return
         if not self.inside(real):
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "path:outside-project",
                 f"{text} is not in the project. Use the project's own files.",
             )
@@ -229,36 +228,38 @@ class PathPolicy:
     def remove(self, text: str, cwd: str | None) -> None:
         """Allow removing or moving away what is inside the project (seed 001, rm/mv)."""
         if any(part == ".." for part in text.split("/")):
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "path:remove", f"{text}: name what is removed without '..', below the project."
             )
         _refuse_lost_folder(text, removes=True)
         self.write(text, cwd)
         real = self.absolute(text, cwd)
         if real == self.project or real in self.scratch:
-            raise RefusedError("path:remove", f"{text}: the project directory itself must stay.")
+            raise PolicyRefusalError(
+                "path:remove", f"{text}: the project directory itself must stay."
+            )
         if real is not None and self.project.startswith(real + "/"):
-            raise RefusedError("path:remove", f"{text} contains the project directory.")
+            raise PolicyRefusalError("path:remove", f"{text} contains the project directory.")
 
     def refuse_guarded(self, path: str, shown: str) -> None:
         """Refuse to change `.git`, `.runner`, `.claude` and files that steer tools."""
         parts = [folded(part) for part in path.split("/")]
         for part in parts:
             if part in GUARDED:
-                raise RefusedError(
+                raise PolicyRefusalError(
                     "path:protected",
                     f"{shown}: {part} is protected. Use git commands, and the tools of runner "
                     "for its state.",
                 )
         if any(map(_hides_path, path.split("/"))):
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "path:blank",
                 f"{shown}: split at its blanks, this name would be another path. Leave them out.",
             )
         if parts[-1] in _GUARDED_FILES:
-            raise RefusedError("path:protected", f"{shown} is protected; leave it as it is.")
+            raise PolicyRefusalError("path:protected", f"{shown} is protected; leave it as it is.")
         if parts[-1].startswith("-") or re.search(r"\s-", parts[-1]):
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "path:dash", f"{shown}: a name that begins with '-' would be taken for an option."
             )
 
@@ -268,7 +269,7 @@ class PathPolicy:
             or _SECRET_SYSTEM.match(path)
             or (not inside and _SECRET_OUTSIDE.search(path) and path.startswith(("/", "~", "..")))
         ):
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "path:secret",
                 f"{path} may hold credentials or private data, and is not needed. Work with the "
                 "files of the project.",
@@ -294,7 +295,7 @@ class PathPolicy:
     @staticmethod
     def _plain(text: str) -> None:
         if "\x00" in text:
-            raise RefusedError("path:nul", "A path can't contain a NUL character.")
+            raise PolicyRefusalError("path:nul", "A path can't contain a NUL character.")
         _refuse_lost_folder(text)
 
 
@@ -321,7 +322,7 @@ def _refuse_lost_folder(text: str, *, removes: bool = False) -> None:
     else:
         reaches = rest.startswith(".") and not rest.startswith("./")
     if reaches:
-        raise RefusedError(
+        raise PolicyRefusalError(
             "path:mktemp",
             f"If mktemp failed, this would be {rest}. Write the folder without a slash behind it, "
             "or name one yourself, such as /tmp/scratch.",

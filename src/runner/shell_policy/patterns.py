@@ -10,12 +10,12 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 
+from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.paths import GUARDED, PathPolicy, pattern_reaches_secret
 from runner.shell_policy.project_facts import ProjectFacts, below
-from runner.shell_policy.refusal import RefusedError
 from runner.shell_policy.shell import shapes
 
-Refuse = Callable[[str], RefusedError]
+Refuse = Callable[[str], PolicyRefusalError]
 CheckPath = Callable[[str], None]
 
 _MAX_MATCHES = 5_000

@@ -8,13 +8,11 @@ from runner.errors import RunnerError
 from runner.shell_policy.analysis import read_script
 from runner.shell_policy.commands import judge_simple
 from runner.shell_policy.context import Context
-from runner.shell_policy.decision import Decision
+from runner.shell_policy.decision import Decision, Mode, PolicyRefusalError, PolicySettings
 from runner.shell_policy.paths import PathPolicy, mentions_private
 from runner.shell_policy.profiles import load_rules
 from runner.shell_policy.project_facts import DiskFacts, ProjectFacts
-from runner.shell_policy.refusal import RefusedError
 from runner.shell_policy.scripts import JudgedCommand, judge_script
-from runner.shell_policy.settings import Mode, PolicySettings
 
 MAX_TEXT = 200_000
 _MAX_REASONS = 4
@@ -76,7 +74,7 @@ def explain(
         context = replace(context, private=mentions_private(text))
         script = context.analyse(text, None, None)
         judged = tuple(judge_script(script, context))
-    except RefusedError as refusal:
+    except PolicyRefusalError as refusal:
         return Explanation((), refusal.decision())
     except RunnerError as error:
         return Explanation((), Decision.deny("policy:configuration", str(error)))
@@ -99,9 +97,11 @@ def explain(
 
 def _check_size(text: str) -> None:
     if len(text) > MAX_TEXT:
-        raise RefusedError("limit:length", "The command is too long. Put it into a file.")
+        raise PolicyRefusalError("limit:length", "The command is too long. Put it into a file.")
     if _NESTING.search(text):
-        raise RefusedError("limit:depth", "The command is nested too deeply. Write it simpler.")
+        raise PolicyRefusalError(
+            "limit:depth", "The command is nested too deeply. Write it simpler."
+        )
 
 
 def make_context(

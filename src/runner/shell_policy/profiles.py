@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from runner.errors import ConfigError
 from runner.resources import data_path
-from runner.shell_policy.table import CommandRule, EnvironmentRule, Option, RuleSet
+from runner.shell_policy.table import CommandOption, CommandRule, EnvironmentRule, RuleSet
 
 # Empty means never: such an entry exists for its `instead`.
 Modes = tuple[Literal["run", "sync"], ...]
@@ -51,25 +51,25 @@ class OptionGroup(_Strict):
     may_take: dict[str, Names] = {}
     run_only: Names = ()
 
-    def options(self, style: str) -> dict[str, Option]:
-        found: dict[str, Option] = {}
+    def options(self, style: str) -> dict[str, CommandOption]:
+        found: dict[str, CommandOption] = {}
         for name in self.flags:
-            found[name] = Option(name, "flag", "", name in self.run_only)
+            found[name] = CommandOption(name, "flag", "", name in self.run_only)
         for kind, names in self.takes.items():
             for name in names:
-                found[name] = Option(name, "takes", kind, name in self.run_only)
+                found[name] = CommandOption(name, "takes", kind, name in self.run_only)
         for kind, names in self.takes_two.items():
             for name in names:
-                found[name] = Option(name, "takes_two", kind, name in self.run_only)
+                found[name] = CommandOption(name, "takes_two", kind, name in self.run_only)
         for kind, names in self.may_take.items():
             for name in names:
-                found[name] = Option(name, "may_take", kind, name in self.run_only)
+                found[name] = CommandOption(name, "may_take", kind, name in self.run_only)
         if style == "long":
             return found | {f"-{n}": o for n, o in found.items() if not n.startswith("--")}
         return found
 
 
-class Command(OptionGroup):
+class CommandTable(OptionGroup):
     """One `[commands.NAME]` table; the keys are explained at the top of base.toml."""
 
     use: Names = ()
@@ -90,10 +90,10 @@ class Command(OptionGroup):
     instead: str = ""
     same_as: str = ""
     data: dict[str, str] = {}
-    sub: dict[str, "Command"] = {}
+    sub: dict[str, "CommandTable"] = {}
 
 
-class Environment(_Strict):
+class EnvironmentEntry(_Strict):
     """One `[[environment]]` entry."""
 
     names: Names
@@ -102,19 +102,19 @@ class Environment(_Strict):
     modes: Modes = ("run", "sync")
 
 
-class Profile(_Strict):
+class ProfileFile(_Strict):
     """One profile file."""
 
     groups: dict[str, OptionGroup] = {}
     lists: dict[str, str] = {}
-    commands: dict[str, Command] = {}
-    environment: tuple[Environment, ...] = ()
+    commands: dict[str, CommandTable] = {}
+    environment: tuple[EnvironmentEntry, ...] = ()
 
 
-def parse_profile(text: str, file: str) -> Profile:
+def parse_profile(text: str, file: str) -> ProfileFile:
     """Check one profile's text. Raises ConfigError naming the file and the key."""
     try:
-        return Profile.model_validate(tomllib.loads(text))
+        return ProfileFile.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} is not valid TOML: {error}.") from error
     except ValidationError as error:
@@ -137,7 +137,7 @@ def load_rules(profiles: tuple[str, ...], root: Path | None = None) -> RuleSet:
         ConfigError: a file does not exist or is wrong; names file and key.
     """
     folder = root or data_path("profiles")
-    parsed: list[tuple[str, Profile]] = []
+    parsed: list[tuple[str, ProfileFile]] = []
     for name in dict.fromkeys((*BASE, *profiles)):
         path = folder / f"{name}.toml"
         if root is not None and name in BASE[1:] and not path.is_file():
@@ -149,7 +149,7 @@ def load_rules(profiles: tuple[str, ...], root: Path | None = None) -> RuleSet:
     return _compile(parsed)
 
 
-def _compile(parsed: list[tuple[str, Profile]]) -> RuleSet:
+def _compile(parsed: list[tuple[str, ProfileFile]]) -> RuleSet:
     groups = {key: group for _, profile in parsed for key, group in profile.groups.items()}
     commands: dict[str, CommandRule] = {}
     for name, profile in parsed:
@@ -181,7 +181,7 @@ def _check_kinds(rule: CommandRule, lists: dict[str, str]) -> None:
         _check_kinds(sub, lists)
 
 
-def _environment(parsed: list[tuple[str, Profile]]) -> tuple[EnvironmentRule, ...]:
+def _environment(parsed: list[tuple[str, ProfileFile]]) -> tuple[EnvironmentRule, ...]:
     """Names written out come before patterns, whatever the order in the files."""
     rules = [
         EnvironmentRule(
@@ -208,7 +208,7 @@ def _lookup(commands: dict[str, CommandRule], name: str, where: str) -> CommandR
 _COMMON = "common"
 
 
-def _is_plain_tool(profile: str, command: Command) -> bool:
+def _is_plain_tool(profile: str, command: CommandTable) -> bool:
     """Whether the options that mean the same in all tools are taken in.
 
     Not where reading one wrongly could move the place at which another command begins.
@@ -218,9 +218,9 @@ def _is_plain_tool(profile: str, command: Command) -> bool:
 
 
 def _rule(
-    name: str, where: str, profile: str, command: Command, groups: dict[str, OptionGroup]
+    name: str, where: str, profile: str, command: CommandTable, groups: dict[str, OptionGroup]
 ) -> CommandRule:
-    options: dict[str, Option] = {}
+    options: dict[str, CommandOption] = {}
     for group in command.use:
         if group not in groups:
             raise ConfigError(f"{where}.use: there is no group {group}.")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from runner.shell_policy.context import Context
+from runner.shell_policy.decision import ALL_PROFILES, PolicyRefusalError
 from runner.shell_policy.profiles import load_rules
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.settings import ALL_PROFILES
 from runner.shell_policy.shell.facts import Redirection, SimpleCommand
 from runner.shell_policy.table import CommandRule
 
@@ -83,7 +82,7 @@ def find_program(context: Context, name: str, cwd: str | None) -> Found:
         return None
     if rule is None:
         _refuse_other_profile(context, name)
-        raise RefusedError(
+        raise PolicyRefusalError(
             "command:unknown",
             f"{name} is not an allowed command. Use an allowed tool, a script of the project, or "
             "have it added to allowCommands in agent.json.",
@@ -97,7 +96,7 @@ def _refuse_other_profile(context: Context, name: str) -> None:
         return
     found = load_rules(ALL_PROFILES).commands.get(name)
     if found is not None:
-        raise RefusedError(
+        raise PolicyRefusalError(
             "command:unknown",
             f"{name} belongs to the profile {found.profile}, and agent.json names only "
             f"{', '.join(context.settings.profiles) or 'base'}. Use their tools, or have it added "
@@ -120,7 +119,7 @@ def check_own_script(context: Context, path: str, cwd: str | None) -> None:
     context.paths.project_file(path, cwd)
     context.paths.refuse_guarded(path, path)
     if context.mode == "sync" and not is_checking_script(path):
-        raise RefusedError(
+        raise PolicyRefusalError(
             "script:read-only",
             f"{path} may change files, and this session is read-only. Run the tests instead.",
         )
@@ -199,7 +198,7 @@ def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnS
     if inside is not None and not context.paths.inside(inside):
         if context.mode == "run" and _compiled_outside(context, name):
             return OwnProgram(name)
-        raise RefusedError(
+        raise PolicyRefusalError(
             "command:outside",
             f"{name} is not in the project. Use the project's own programs; compile to /tmp and run "
             "it from there in one command (gcc -o /tmp/x x.c && /tmp/x).",
@@ -216,7 +215,7 @@ def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnS
     own = _OWN_OUTPUT.fullmatch(name) or _just_built(context, name)
     if own and context.mode == "run" and not is_tool:
         return OwnScript(name)
-    raise RefusedError(
+    raise PolicyRefusalError(
         "command:path",
         f"{name} can't be run by its path. Call a tool by its name, or a script of the project "
         "ending in .sh.",

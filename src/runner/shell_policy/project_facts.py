@@ -19,7 +19,7 @@ from runner.shell_policy.git_facts import GitFacts, Guarded
 _LARGEST_TEXT = 1_000_000
 
 
-class Entry(NamedTuple):
+class FolderEntry(NamedTuple):
     """One name in a folder of the project."""
 
     name: str
@@ -49,7 +49,7 @@ class ProjectFacts(Protocol):
         """Whether the path is there; False for every path outside of the project."""
         ...
 
-    def entries(self, folder: str) -> tuple[Entry, ...]:
+    def entries(self, folder: str) -> tuple[FolderEntry, ...]:
         """The names in a folder of the project; none outside of it."""
         ...
 
@@ -121,7 +121,7 @@ class DiskFacts:
     def exists(self, path: str) -> bool:
         return self._is_inside(path) and os.path.lexists(path)
 
-    def entries(self, folder: str) -> tuple[Entry, ...]:
+    def entries(self, folder: str) -> tuple[FolderEntry, ...]:
         if not self._is_inside(folder):
             return ()
         try:
@@ -174,12 +174,12 @@ class DiskFacts:
         return GitFacts.of(self.project).guarded_stashed()
 
 
-def _entry(found: "os.DirEntry[str]") -> Entry:
+def _entry(found: "os.DirEntry[str]") -> FolderEntry:
     try:
         is_folder = found.is_dir()
     except OSError:
         is_folder = False
-    return Entry(found.name, found.is_symlink(), is_folder)
+    return FolderEntry(found.name, found.is_symlink(), is_folder)
 
 
 def below(facts: ProjectFacts, folder: str) -> Iterator[str]:

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from runner.shell_policy.context import Context
-from runner.shell_policy.decision import Decision
+from runner.shell_policy.decision import Decision, PolicyRefusalError
 from runner.shell_policy.environment import refuse_secret_expansion
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.shell.facts import Assignment, Script, SimpleCommand, Word
+from runner.shell_policy.shell.facts import ShellAssignment, ShellScript, ShellWord, SimpleCommand
 
 MAX_COMMANDS = 400
 _ROOT_VALUE = re.compile(
@@ -26,27 +25,29 @@ class JudgedCommand:
     decision: Decision
 
 
-def judge_script(script: Script, context: Context) -> Iterator[JudgedCommand]:
+def judge_script(script: ShellScript, context: Context) -> Iterator[JudgedCommand]:
     """Decide about every command of a script, nested ones included."""
     context = _enrich(script, context)
     if len(script.commands) > MAX_COMMANDS:
-        raise RefusedError("limit:commands", "There are too many commands. Use a script file.")
+        raise PolicyRefusalError(
+            "limit:commands", "There are too many commands. Use a script file."
+        )
     for command in script.commands:
         try:
             decision = Decision.allow(context.judge(context, command))
-        except RefusedError as refusal:
+        except PolicyRefusalError as refusal:
             decision = refusal.decision()
         words = tuple(word.source or word.text or "" for word in command.words)
         yield JudgedCommand(command.source, words, decision)
     yield from _judge_compared(script, context)
 
 
-def _judge_compared(script: Script, context: Context) -> Iterator[JudgedCommand]:
+def _judge_compared(script: ShellScript, context: Context) -> Iterator[JudgedCommand]:
     """Refuse to find out a credential by comparing it (`case $TOKEN in a*) …`)."""
     for word in dict.fromkeys(script.compared):
         try:
             refuse_secret_expansion(context, word)
-        except RefusedError as refusal:
+        except PolicyRefusalError as refusal:
             yield JudgedCommand(word.source, (word.source,), refusal.decision())
 
 
@@ -54,20 +55,20 @@ def require_script(
     text: str,
     context: Context,
     command: SimpleCommand,
-    arguments: tuple[Word, ...] | None = None,
+    arguments: tuple[ShellWord, ...] | None = None,
 ) -> None:
     """Judge a nested script (`bash -c TEXT NAME ARGUMENT…`). Raises RefusedError when denied."""
     deeper = context.deeper().outside_shell()
     for judged in judge_script(context.analyse(text, command, arguments), deeper):
         if not judged.decision.allowed:
-            raise RefusedError(judged.decision.rule, judged.decision.reason)
+            raise PolicyRefusalError(judged.decision.rule, judged.decision.reason)
 
 
-def _enrich(script: Script, context: Context) -> Context:
+def _enrich(script: ShellScript, context: Context) -> Context:
     """Add what a script's commands tell about each other: functions and variables."""
     for name in script.functions:
         if name in _HOOK_FUNCTIONS or "/" in name:
-            raise RefusedError(
+            raise PolicyRefusalError(
                 "function:shadow", f"A function must not be named {name}. Choose another name."
             )
     assignments = [a for c in script.commands for a in c.assignments]
@@ -80,7 +81,7 @@ def _enrich(script: Script, context: Context) -> Context:
     )
 
 
-def _rooted(assignments: list[Assignment]) -> set[str]:
+def _rooted(assignments: list[ShellAssignment]) -> set[str]:
     """Return the variables that only ever hold a directory of the project."""
     good: set[str] = set()
     bad: set[str] = set()

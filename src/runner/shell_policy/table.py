@@ -9,7 +9,7 @@ Arity = Literal["flag", "takes", "takes_two", "may_take"]
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class CommandOption:
     """One option of a command.
 
     Attributes:
@@ -34,7 +34,7 @@ class CommandRule:
     rule: str
     profile: str
     modes: frozenset[str]
-    options: Mapping[str, Option]
+    options: Mapping[str, CommandOption]
     operands: tuple[str, ...]
     alone: frozenset[str]
     pattern_options: frozenset[str]

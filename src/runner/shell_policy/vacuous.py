@@ -10,19 +10,18 @@ import re
 from dataclasses import dataclass, replace
 
 from runner.shell_policy.shell.compound import parse
-from runner.shell_policy.shell.errors import ShellParseError
-from runner.shell_policy.shell.limits import Budget
+from runner.shell_policy.shell.limits import AnalysisBudget, ShellParseError
 from runner.shell_policy.shell.nodes import (
     ArithmeticCommand,
     Case,
     Chain,
-    Command,
+    CommandNode,
     Condition,
     Coproc,
     For,
     ForArithmetic,
     Function,
-    Group,
+    GroupNode,
     If,
     Pipeline,
     Sequence,
@@ -31,7 +30,7 @@ from runner.shell_policy.shell.nodes import (
 )
 from runner.shell_policy.vacuous_programs import (
     Harmless,
-    Shell,
+    ShellCommandForm,
     judge_program,
     only_looks,
     substitutions,
@@ -92,7 +91,7 @@ class _Walk:
         self._depth = depth
         self._errexit = False
         self._pipefail = False
-        self._functions: dict[str, Command] = {}
+        self._functions: dict[str, CommandNode] = {}
         self._last = _End()
         self._exit_hides = False
         self._error_hides = False
@@ -103,7 +102,7 @@ class _Walk:
             return _OPEN
         self._errexit = "e" in options
         self._pipefail = "p" in options
-        end = self.sequence(parse(text, Budget(), set()))
+        end = self.sequence(parse(text, AnalysisBudget(), set()))
         if self._exit_hides:
             return _End(why="its `trap` on EXIT ends with 0, whatever came before")
         return end
@@ -159,11 +158,11 @@ class _Walk:
             end = _End(end.fails, end.succeeds, end.exits_badly, why)
         return end
 
-    def _command(self, command: Command) -> _End:
+    def _command(self, command: CommandNode) -> _End:
         match command:
             case Simple():
                 return self._simple(command)
-            case Group():
+            case GroupNode():
                 return self._group(command)
             case If():
                 return self._if(command)
@@ -190,7 +189,7 @@ class _Walk:
                 return _End(why="a `coproc` has no exit code here")
         return _OPEN
 
-    def _group(self, group: Group) -> _End:
+    def _group(self, group: GroupNode) -> _End:
         if not group.subshell:
             return self.sequence(group.body)
         inner = _Walk(self._depth + 1)
@@ -227,7 +226,7 @@ class _Walk:
             end = self._command(self._functions[name])
             self._depth -= 1
             return end
-        if isinstance(found, Shell):
+        if isinstance(found, ShellCommandForm):
             return self._nested(found)
         match name:
             case "exit" | "return":
@@ -240,7 +239,7 @@ class _Walk:
                 self._trap(words)
         return _End(why=found.why) if isinstance(found, Harmless) else _OPEN
 
-    def _nested(self, shell: Shell) -> _End:
+    def _nested(self, shell: ShellCommandForm) -> _End:
         inner = _Walk(self._depth + 1)
         if shell.is_ours:  # `eval`: the text is part of this script
             inner._functions = self._functions

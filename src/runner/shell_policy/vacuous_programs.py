@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from runner.shell_policy.shell.nodes import Sequence as Script
-from runner.shell_policy.shell.nodes import Simple, Substitution, Word
+from runner.shell_policy.shell.nodes import Simple, Substitution, WordNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Harmless:
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class ShellCommandForm:
     """A command that has a shell run a text.
 
     Attributes:
@@ -36,7 +36,7 @@ class Shell:
 
 
 Words = Sequence[str | None]
-Judged = Harmless | Shell | None
+Judged = Harmless | ShellCommandForm | None
 
 _QUIET = frozenset(
     {
@@ -172,7 +172,11 @@ def _judged(words: Words, command: Simple, text: str | None) -> Judged:
     if name in _SHELLS:
         return _shell(rest, text)
     if name == "eval":
-        return Shell(" ".join(w or "" for w in rest), is_ours=True) if None not in rest else None
+        return (
+            ShellCommandForm(" ".join(w or "" for w in rest), is_ours=True)
+            if None not in rest
+            else None
+        )
     if name in _KNOWN_TOOLS and rest and all(word in _ABOUT_ITSELF for word in rest):
         return Harmless(f"`{name} {rest[0]}` only tells about {name} itself")
     judge = _JUDGES.get(name) or _JUDGES.get(name.rstrip("0123456789."))
@@ -237,13 +241,13 @@ def _shell(rest: Words, text: str | None) -> Judged:
         if word.startswith("-") and not word.startswith("--") and "n" in word[1:]:
             return None  # a syntax check can fail
         if word.startswith("-") and not word.startswith("--") and "c" in word[1:]:
-            return Shell(left[0], options) if left and left[0] is not None else None
+            return ShellCommandForm(left[0], options) if left and left[0] is not None else None
     if text is not None and (not left or left == ["-"]):
-        return Shell(text, options)
+        return ShellCommandForm(text, options)
     return None
 
 
-def only_looks(operators: Sequence[str], words: Sequence[Word]) -> bool:
+def only_looks(operators: Sequence[str], words: Sequence[WordNode]) -> bool:
     """Whether tests only ask whether files are there, or compare constants."""
     if any(word.plain() is None for word in words):
         return False
@@ -457,6 +461,6 @@ _JUDGES: Mapping[str, Judge] = {
 def substitutions(command: Simple) -> Iterator[Script]:
     """Yield the bodies of `$(…)` in the values that a command assigns."""
     for assign in command.assigns:
-        words = [assign.value, *(i for i in assign.items or () if isinstance(i, Word))]
+        words = [assign.value, *(i for i in assign.items or () if isinstance(i, WordNode))]
         for word in words:
             yield from (part.body for part in word.parts if isinstance(part, Substitution))

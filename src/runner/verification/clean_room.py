@@ -21,14 +21,14 @@ from runner.checkpoints.checkout import Checkout, changed_files, check_out, file
 from runner.checkpoints.isolated_git import GitError
 from runner.config.dependencies import DECLARED, SetupCommand, Tree, setup_commands
 from runner.deliverables.verification_conditions import Conditions, SetupResult
-from runner.ports import CommandResult
+from runner.ports import VerifiedCommand
 from runner.sandbox.caches import (
     cache_variables,
     caches_elsewhere,
     link_cargo_settings,
 )
 from runner.sandbox.overlay import Overlay
-from runner.sandbox.rooms import OBJECTS_IN_THE_BOX, Layer, RoomMounts
+from runner.sandbox.rooms import OBJECTS_IN_THE_BOX, RoomLayer, RoomMounts
 from runner.sandbox.scratch import Scratch, furnished, remove_tree
 from runner.sandbox.status import RoomBuilder
 from runner.sandbox.trial import finish, start
@@ -47,7 +47,7 @@ _CLOSED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandPlace:
     """Where commands run.
 
     Attributes:
@@ -60,7 +60,7 @@ class Place:
     environ: Mapping[str, str]
 
 
-RunSetup = Callable[[SetupCommand, Place, int], Awaitable[CommandResult]]
+RunSetup = Callable[[SetupCommand, CommandPlace, int], Awaitable[VerifiedCommand]]
 """Runs one setup command, given its number, in a place."""
 
 
@@ -85,7 +85,7 @@ class Room:
         usable: False where a setup command failed that the user has declared.
     """
 
-    place: Place
+    place: CommandPlace
     conditions: Conditions
     usable: bool
     _changed: Callable[[], tuple[str, ...]]
@@ -214,12 +214,12 @@ class CleanRooms:
         remove_tree(folder)
         return code == 0
 
-    def _place(self, prepared: _Prepared, *, above_setup: bool) -> tuple[Place, Path]:
+    def _place(self, prepared: _Prepared, *, above_setup: bool) -> tuple[CommandPlace, Path]:
         """Return a new place on a checkout, and the folder that takes what is written in it."""
         files = prepared.checkout.files
         if self.builder is None:
             environ = moved(self.environ, self.project, files)
-            return Place(lambda words: words, files, environ), files
+            return CommandPlace(lambda words: words, files, environ), files
         folder = self.scratch.new_folder() if above_setup else prepared.root / "setup"
         folder.mkdir(exist_ok=True)
         cache = prepared.root / "cache"
@@ -236,7 +236,9 @@ class CleanRooms:
             variables={} if self._home_is_layered else self._variables(cache),
         )
         builder = self.builder
-        return Place(lambda words: builder.wrap(room, words), self.project, self.environ), folder
+        return CommandPlace(
+            lambda words: builder.wrap(room, words), self.project, self.environ
+        ), folder
 
     def _bases(self, files: Path, cache: Path) -> list[tuple[Path, Path]]:
         """Return what lies over what, without the layers."""
@@ -250,14 +252,14 @@ class CleanRooms:
 
     def _layer(
         self, number: int, target: Path, base: Path, folder: Path, below: _Prepared | None
-    ) -> Layer:
+    ) -> RoomLayer:
         if not self._overlays:
-            return Layer(target, (base,))
+            return RoomLayer(target, (base,))
         upper = _made(folder / str(number) / "upper")
         _made(folder / str(number) / "work")
         if below is None or not below.is_layered:
-            return Layer(target, (base,), upper)
-        return Layer(target, (base, below.root / "setup" / str(number) / "upper"), upper)
+            return RoomLayer(target, (base,), upper)
+        return RoomLayer(target, (base, below.root / "setup" / str(number) / "upper"), upper)
 
     def _variables(self, cache: Path) -> dict[str, str]:
         assert self.builder is not None  # noqa: S101 - only with mounts

@@ -20,24 +20,23 @@ from anyio.abc import ByteReceiveStream, Process
 
 from runner.checkpoints.isolated_git import GitError
 from runner.config.dependencies import SetupCommand
-from runner.config.runner_file import Verification
+from runner.config.runner_file import VerificationTable
 from runner.credentials import Redactor
 from runner.deliverables.verification_conditions import FILE as CONDITIONS_FILE
 from runner.deliverables.verification_conditions import NO_ROOM, Conditions
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import StateWriteError, UsageError
 from runner.files import write_atomic, write_error
-from runner.ports import CommandResult, VerificationRun
+from runner.ports import VerificationRun, VerifiedCommand
 from runner.programs import find_program
 from runner.records.receipts import command_hash, receipts_folder
 from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
 from runner.sandbox.process import AgentProcess
 from runner.sandbox.status import Containment
-from runner.shell_policy.decision import Decision
+from runner.shell_policy.decision import Decision, PolicySettings
 from runner.shell_policy.policy import judge_command
-from runner.shell_policy.settings import PolicySettings
 from runner.text.messages import reason
-from runner.verification.clean_room import CleanRooms, Place
+from runner.verification.clean_room import CleanRooms, CommandPlace
 from runner.verification.output_log import OutputLog
 
 DEFAULT_TIMEOUT_MINUTES = 10.0
@@ -105,7 +104,7 @@ class SandboxedVerifier:
         """See `Verifier.run`. Cancelling it ends the command and all it started at once."""
         folder = _new_attempt(self.project_dir, step_id)
         if self.rooms is None:
-            place = Place(self.wrap, self.project_dir, self.environ)
+            place = CommandPlace(self.wrap, self.project_dir, self.environ)
             results = await self._results(commands, place, folder)
             conditions = Conditions(clean=False, remark=self.remark)
         else:
@@ -119,10 +118,12 @@ class SandboxedVerifier:
 
     async def _in_a_room(
         self, rooms: CleanRooms, commands: Sequence[Mapping[str, str]], folder: Path
-    ) -> tuple[list[CommandResult], Conditions]:
+    ) -> tuple[list[VerifiedCommand], Conditions]:
         """Run the commands in a clean room; where none can be made, run none of them."""
 
-        async def run_setup(setup: SetupCommand, place: Place, number: int) -> CommandResult:
+        async def run_setup(
+            setup: SetupCommand, place: CommandPlace, number: int
+        ) -> VerifiedCommand:
             text = setup.command
             issued = {"command": text, "command_hash": command_hash(text)}
             kept = folder / f"setup-{number:02}.log"
@@ -145,8 +146,8 @@ class SandboxedVerifier:
         return results, conditions
 
     async def _results(
-        self, commands: Sequence[Mapping[str, str]], place: Place, folder: Path
-    ) -> list[CommandResult]:
+        self, commands: Sequence[Mapping[str, str]], place: CommandPlace, folder: Path
+    ) -> list[VerifiedCommand]:
         results = []
         for number, issued in enumerate(commands, 1):
             self.on_command(issued["command"])
@@ -155,7 +156,7 @@ class SandboxedVerifier:
 
     def _not_run(
         self, commands: Sequence[Mapping[str, str]], folder: Path, why: str
-    ) -> list[CommandResult]:
+    ) -> list[VerifiedCommand]:
         results = []
         for number, issued in enumerate(commands, 1):
             with OutputLog(folder / f"{number:02}.log", self.redact) as log:
@@ -163,8 +164,8 @@ class SandboxedVerifier:
         return results
 
     async def _attempted(
-        self, issued: Mapping[str, str], kept: Path, place: Place, *, ours: bool = False
-    ) -> CommandResult:
+        self, issued: Mapping[str, str], kept: Path, place: CommandPlace, *, ours: bool = False
+    ) -> VerifiedCommand:
         """Run a command; where its box could not be made, which passes, try that again.
 
         Args:
@@ -179,8 +180,8 @@ class SandboxedVerifier:
         return await self._logged(issued, kept, place, ours=ours)
 
     async def _logged(
-        self, issued: Mapping[str, str], kept: Path, place: Place, *, ours: bool
-    ) -> CommandResult:
+        self, issued: Mapping[str, str], kept: Path, place: CommandPlace, *, ours: bool
+    ) -> VerifiedCommand:
         started = time.monotonic()
         command = issued["command"]
         with OutputLog(kept, self.redact) as log:
@@ -192,7 +193,7 @@ class SandboxedVerifier:
                 end = _End(DENIED, "the policy denied it; it was not run")
             return _result(issued, log, end, time.monotonic() - started)
 
-    async def _run(self, command: str, log: OutputLog, place: Place) -> "_End":
+    async def _run(self, command: str, log: OutputLog, place: CommandPlace) -> "_End":
         if len(command.encode("utf-8", errors="replace")) > _MAX_COMMAND_BYTES:
             return _End(CANNOT_START, "it is too long to be started; put it into a file")
         folders = f"{self.environ.get('PATH', '')}{os.pathsep}{os.defpath}"
@@ -221,7 +222,7 @@ class SandboxedVerifier:
         finally:
             await guarded.end(within_seconds=0)
 
-    async def _start(self, guarded: AgentProcess, place: Place) -> Process:
+    async def _start(self, guarded: AgentProcess, place: CommandPlace) -> Process:
         return await anyio.open_process(
             [str(guarded.launcher)],
             stdin=subprocess.DEVNULL,
@@ -265,9 +266,11 @@ class _End:
     remark: str | None = None
 
 
-def _result(issued: Mapping[str, str], log: OutputLog, end: _End, seconds: float) -> CommandResult:
+def _result(
+    issued: Mapping[str, str], log: OutputLog, end: _End, seconds: float
+) -> VerifiedCommand:
     log.close(end.remark)
-    return CommandResult(
+    return VerifiedCommand(
         command=issued["command"],
         command_hash=issued["command_hash"],
         exit_code=end.exit_code,
@@ -315,7 +318,7 @@ def make_verifier(
     containment: Containment,
     *,
     settings: PolicySettings,
-    verification: Verification | None = None,
+    verification: VerificationTable | None = None,
     environ: Mapping[str, str] | None = None,
     rules: EnvironmentRules = ALLOWLIST,
     on_command: Callable[[str], None] = lambda _: None,
@@ -328,7 +331,7 @@ def make_verifier(
         environ: the user's environment; this process's own where None.
         rules: what of it the commands get.
     """
-    verification = verification or Verification()
+    verification = verification or VerificationTable()
     minutes = verification.timeout_minutes or DEFAULT_TIMEOUT_MINUTES
     users = dict(os.environ if environ is None else environ)
     environ = rules.of_commands(users)
@@ -355,7 +358,9 @@ def make_verifier(
     )
 
 
-def in_place_reason(verification: Verification, project_dir: Path, path: str = "") -> str | None:
+def in_place_reason(
+    verification: VerificationTable, project_dir: Path, path: str = ""
+) -> str | None:
     """Return why commands run in the project's own folder; None when they get a clean room."""
     if verification.in_place:
         return "`in_place = true` under [verification] in .runner/runner.toml asks for it."
@@ -383,7 +388,7 @@ def verification_problem(
     return None if decision.allowed else decision.reason
 
 
-def _is_without_box(result: CommandResult) -> bool:
+def _is_without_box(result: VerifiedCommand) -> bool:
     """Whether it looks as if the command never began. If it did after all, it runs once more."""
     return result.exit_code == 1 and result.output_tail.startswith(_BOX_COMPLAINT)
 
@@ -424,7 +429,7 @@ def _new_attempt(project_dir: Path, step_id: str) -> Path:
     return attempt
 
 
-def _receipt(step_id: str, at: datetime, results: Sequence[CommandResult]) -> dict[str, Any]:
+def _receipt(step_id: str, at: datetime, results: Sequence[VerifiedCommand]) -> dict[str, Any]:
     return {
         "step_id": step_id,
         "issued_at": at.isoformat(),

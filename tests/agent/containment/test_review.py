@@ -8,7 +8,7 @@ from tests.agent.containment.test_probe import AGENT, contains, run
 
 from runner.errors import IntegrityError
 from runner.marker import Instruction
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.status import Containment
 from runner.sandbox.watch import ReviewWatch
 
@@ -25,7 +25,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def box(project: Path) -> Iterator[Containment]:
-    with contained(Request(project, AGENT)) as containment:
+    with contained(ContainmentRequest(project, AGENT)) as containment:
         yield containment
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from runner.marker import Instruction
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.sdk import nested_sandbox, sdk_sandbox
 
 
@@ -32,7 +32,7 @@ def test_secrets_are_denied_by_path(home: Path) -> None:
 
 
 def test_on_macos_the_agents_own_sandbox_is_the_layer(tmp_path: Path, home: Path) -> None:
-    request = Request(tmp_path, Path("/agent"), {"HOME": str(home)}, platform="darwin")
+    request = ContainmentRequest(tmp_path, Path("/agent"), {"HOME": str(home)}, platform="darwin")
     with contained(request) as containment:
         coding = containment.sdk_settings(Instruction.CODING)
         verify = containment.sdk_settings(Instruction.VERIFY)

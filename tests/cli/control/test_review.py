@@ -52,7 +52,9 @@ def test_the_agent_is_told_of_changed_verification_commands(
 ) -> None:
     told: list[Any] = []
 
-    def reviewed(_project: object, _session_id: str, step: Any) -> tuple[None, str]:
+    def reviewed(
+        _project: object, _session_id: str, step: Any, _presenter: object
+    ) -> tuple[None, str]:
         told.append(step.changed_commands)
         return None, "No agent."
 

@@ -9,9 +9,8 @@ from typing import Any, cast
 import pytest
 from tests.security.memory_facts import MemoryFacts
 
-from runner.shell_policy.decision import Decision
+from runner.shell_policy.decision import Decision, Mode, PolicySettings
 from runner.shell_policy.policy import judge_command
-from runner.shell_policy.settings import Mode, PolicySettings
 
 DATA = Path(__file__).parent.parent / "data"
 # Where the corpus supposes the project to be: nothing on this machine has a say.

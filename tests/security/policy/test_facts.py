@@ -12,11 +12,11 @@ import pytest
 from tests.security.memory_facts import MemoryFacts
 
 import runner.shell_policy
+from runner.shell_policy.decision import PolicySettings
 from runner.shell_policy.paths import PathPolicy
 from runner.shell_policy.policy import judge_command
 from runner.shell_policy.profiles import load_rules
-from runner.shell_policy.project_facts import DiskFacts, Entry
-from runner.shell_policy.settings import PolicySettings
+from runner.shell_policy.project_facts import DiskFacts, FolderEntry
 
 DATA = Path(__file__).parent.parent / "data"
 SECURITY = Path(runner.shell_policy.__file__).parent
@@ -156,7 +156,10 @@ def test_the_disk_says_what_is_in_the_project(tmp_path: Path) -> None:
     (tmp_path / "src/out").symlink_to("/etc")
     facts = DiskFacts.of(tmp_path)
     source = str(tmp_path / "src")
-    assert set(facts.entries(source)) == {Entry("a.py", False, False), Entry("out", True, True)}
+    assert set(facts.entries(source)) == {
+        FolderEntry("a.py", False, False),
+        FolderEntry("out", True, True),
+    }
     assert facts.text(f"{source}/a.py") == "text"
 
 

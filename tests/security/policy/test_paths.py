@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from runner.shell_policy.decision import Mode, PolicyRefusalError, PolicySettings
 from runner.shell_policy.paths import PathPolicy
 from runner.shell_policy.policy import judge_command
 from runner.shell_policy.project_facts import DiskFacts
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.settings import Mode, PolicySettings
 
 DESTRUCTIVE = PolicySettings(allow_destructive=True)
 
@@ -25,35 +24,35 @@ def test_the_project_and_tmp_may_be_written(project: Path, path: str) -> None:
      "a --fix", "/tmp/../etc/x", "/proc/self/mem"],
 )  # fmt: skip
 def test_everything_else_may_not_be_written(project: Path, path: str) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(PolicyRefusalError):
         PathPolicy.of(DiskFacts.of(project), "run").write(path, ".")
 
 
 def test_a_way_up_is_outside_even_when_it_ends_in_tmp() -> None:
-    with pytest.raises(RefusedError, match="outside"):
+    with pytest.raises(PolicyRefusalError, match="outside"):
         PathPolicy.of(DiskFacts.of("/tmp/some/project"), "run").write("../x", ".")
 
 
 def test_writing_in_an_unknown_directory_is_refused(project: Path) -> None:
-    with pytest.raises(RefusedError, match="not known"):
+    with pytest.raises(PolicyRefusalError, match="not known"):
         PathPolicy.of(DiskFacts.of(project), "run").write("x", None)
 
 
 def test_sync_may_write_the_note_alone(project: Path) -> None:
     policy = PathPolicy.of(DiskFacts.of(project), "sync")
     policy.write(".runner-note.md", ".")
-    with pytest.raises(RefusedError, match="read-only"):
+    with pytest.raises(PolicyRefusalError, match="read-only"):
         policy.write("src/.runner-note.md", ".")
 
 
 def test_sync_refuses_a_note_that_is_a_link(project: Path) -> None:
     (project / ".runner-note.md").symlink_to(project / "src/app.py")
-    with pytest.raises(RefusedError):
+    with pytest.raises(PolicyRefusalError):
         PathPolicy.of(DiskFacts.of(project), "sync").write(".runner-note.md", ".")
 
 
 def test_a_review_may_not_write_the_note(project: Path) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(PolicyRefusalError):
         PathPolicy.of(DiskFacts.of(project), "sync", note=False).write(".runner-note.md", ".")
 
 
@@ -70,7 +69,7 @@ def test_ordinary_files_may_be_read(project: Path, path: str) -> None:
      "/srv/machine/.credentials", "/srv/machine/.credentials_rsaparams"],
 )  # fmt: skip
 def test_credentials_and_devices_may_not_be_read(project: Path, path: str) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(PolicyRefusalError):
         PathPolicy.of(DiskFacts.of(project), "run").read(path, ".")
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.shell_policy.decision import PolicySettings
 from runner.shell_policy.policy import explain, judge_command
-from runner.shell_policy.settings import PolicySettings
 
 DESTRUCTIVE = PolicySettings(allow_destructive=True)
 

@@ -3,11 +3,10 @@
 import pytest
 from tests.security.memory_facts import MemoryFacts
 
+from runner.shell_policy.decision import Mode, PolicyRefusalError
 from runner.shell_policy.paths import PathPolicy
 from runner.shell_policy.policy import judge_command
 from runner.shell_policy.private_files import ALSO_IN_PROJECTS, IN_HOME
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.settings import Mode
 
 SEEN_TO_BE_READ = (
     "~/.gemini/oauth_creds.json", "~/.local/share/opencode/auth.json", "~/.pi/agent/auth.json",
@@ -32,7 +31,7 @@ def test_a_credential_file_is_not_read(path: str, mode: Mode) -> None:
 
 @pytest.mark.parametrize("entry", IN_HOME)
 def test_every_entry_is_refused_in_the_home_folder(entry: str) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(PolicyRefusalError):
         PathPolicy.of(MemoryFacts(), "run").read(f"~/{entry}", ".")
 
 

@@ -3,8 +3,8 @@
 import pytest
 from tests.security.memory_facts import MemoryFacts
 
+from runner.shell_policy.decision import PolicySettings
 from runner.shell_policy.policy import judge_command
-from runner.shell_policy.settings import PolicySettings
 
 FACTS = MemoryFacts()
 SHARED = PolicySettings(shares_processes=True)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.security.memory_facts import MemoryFacts
 
+from runner.shell_policy.decision import Mode
 from runner.shell_policy.policy import judge_command
-from runner.shell_policy.settings import Mode
 
 FACTS = MemoryFacts()
 DATA = Path(__file__).parent.parent / "data"

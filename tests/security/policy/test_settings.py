@@ -7,9 +7,9 @@ import pytest
 
 from runner.errors import ConfigError
 from runner.resources import data_path
+from runner.shell_policy.decision import ALL_PROFILES, Mode, PolicySettings
 from runner.shell_policy.policy import explain, judge_command
 from runner.shell_policy.profiles import BASE, load_rules, parse_profile
-from runner.shell_policy.settings import ALL_PROFILES, Mode, PolicySettings
 from runner.shell_policy.validators import VALIDATORS
 
 MODES: tuple[Mode, ...] = ("run", "sync")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.shell_policy.decision import PolicySettings
 from runner.shell_policy.policy import judge_command
-from runner.shell_policy.settings import PolicySettings
 
 WRITES = (
     "cat > /tmp/probe_of_policy.py <<'EOF'\n{code}\nEOF\n{between}python3 /tmp/probe_of_policy.py"

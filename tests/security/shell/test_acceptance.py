@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from runner.shell_policy.shell import ShellParseError, analyse
 from runner.shell_policy.shell.compound import parse
-from runner.shell_policy.shell.limits import Budget
+from runner.shell_policy.shell.limits import AnalysisBudget
 
 STORM = os.environ.get("RUNNER_STORM") == "1"
 COMMANDS: dict[str, list[str]] = json.loads(
@@ -31,7 +31,7 @@ PIECES = (
 
 def accepts(text: str) -> bool:
     try:
-        parse(text, Budget(), set())
+        parse(text, AnalysisBudget(), set())
     except ShellParseError:
         return False
     return True

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.shell_policy.shell import ShellParseError, analyse, tainted
-from runner.shell_policy.shell.facts import SimpleCommand, Word
+from runner.shell_policy.shell.facts import ShellWord, SimpleCommand
 from runner.shell_policy.shell.values import FRESH
 
 
@@ -22,7 +22,7 @@ def names(text: str) -> list[str | None]:
     return [one.words[0].text for one in commands(text) if one.words]
 
 
-def arguments(text: str) -> list[Word]:
+def arguments(text: str) -> list[ShellWord]:
     return list(named(text, "cmd").words[1:])
 
 
@@ -405,7 +405,9 @@ def test_a_function_may_call_itself_in_sequence() -> None:
 
 
 def test_positional_parameters_that_are_told_are_known() -> None:
-    found = analyse('cmd "$2" "$1"', arguments=(Word.literal("a"), Word.literal("b"))).commands
+    found = analyse(
+        'cmd "$2" "$1"', arguments=(ShellWord.literal("a"), ShellWord.literal("b"))
+    ).commands
 
     assert [word.text for word in found[-1].words] == ["cmd", "b", "a"]
 

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.shell_policy.shell import analyse, shapes
-from runner.shell_policy.shell.errors import ShellParseError
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
+from runner.shell_policy.shell.limits import ShellParseError
 from runner.shell_policy.shell.shapes import COMMIT, DIGITS, LISTED, NAME, PLACE, SIGNED
 
 NAMES = st.text(alphabet="ab.x_-", min_size=1, max_size=6).filter(lambda name: name[0] not in ".-")
 ENDINGS = st.sampled_from([".py", ".test.ts", ".", ".x", "b"])
 
 
-def argument(text: str) -> Word:
+def argument(text: str) -> ShellWord:
     """The last argument of the command `cmd`."""
     found = [one for one in analyse(text).commands if one.words and one.words[0].text == "cmd"]
     return found[-1].words[-1]

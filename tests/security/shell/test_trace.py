@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from runner.shell_policy.shell import ShellParseError, analyse, shapes
-from runner.shell_policy.shell.facts import Script, SimpleCommand, Word
+from runner.shell_policy.shell.facts import ShellScript, ShellWord, SimpleCommand
 
 STORM = os.environ.get("RUNNER_STORM") == "1"
 TOOLS = (
@@ -256,7 +256,7 @@ def fits(shape: str, arg: str) -> bool:
     return re.fullmatch(pattern, arg, re.DOTALL) is not None
 
 
-def one_arg(word_: Word, arg: str) -> bool:
+def one_arg(word_: ShellWord, arg: str) -> bool:
     """Whether the argument is one that the word may become (one of)."""
     if word_.glob:
         if word_.choices is not None and arg in word_.choices:
@@ -275,7 +275,7 @@ def one_arg(word_: Word, arg: str) -> bool:
     return word_.splits or arg.startswith(word_.prefix)
 
 
-def matches(words: tuple[Word, ...], args: list[str]) -> bool:
+def matches(words: tuple[ShellWord, ...], args: list[str]) -> bool:
     """Whether the words can become exactly these arguments."""
     reachable = {0}
     for one in words:
@@ -294,14 +294,14 @@ def matches(words: tuple[Word, ...], args: list[str]) -> bool:
     return len(args) in reachable
 
 
-def unwrapped(command_: SimpleCommand) -> tuple[Word, ...]:
+def unwrapped(command_: SimpleCommand) -> tuple[ShellWord, ...]:
     words = command_.words
     while words and words[0].text == "command":
         words = words[1:]
     return words
 
 
-def listed(found: Script, args: list[str], cwd: str) -> bool:
+def listed(found: ShellScript, args: list[str], cwd: str) -> bool:
     """Whether one of the commands covers a program that was run, and where it was run."""
     for one in found.commands:
         here = one.cwds is None or cwd in one.cwds

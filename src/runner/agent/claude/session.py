@@ -1,11 +1,12 @@
 """One agent session: `ClaudeSDKClient` behind the loop's `AgentSession` protocol."""
 
+import re
 import time
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -16,11 +17,8 @@ from runner.agent.claude.classify import (
     interrupted,
     refused_key,
 )
-from runner.agent.claude.convert import stream_events
-from runner.agent.claude.pricing import SpentTokens
-from runner.agent.claude.refusals import Refusals
 from runner.agent.claude.requested_calls import AskedCalls
-from runner.agent.claude.usage import tokens_since
+from runner.agent.claude.usage import SpentTokens, tokens_since
 from runner.credentials import Redactor
 from runner.deliverables.tools import DeliverableTools
 from runner.events import (
@@ -28,8 +26,10 @@ from runner.events import (
     SessionResult,
     StreamApiRetry,
     StreamEnd,
+    StreamError,
     StreamEvent,
     StreamText,
+    StreamThinking,
     StreamToolDenied,
     StreamToolInvocation,
     StreamToolResponse,
@@ -40,7 +40,98 @@ from runner.ports import StreamSink
 from runner.sandbox.process import AgentProcess
 
 if TYPE_CHECKING:
-    from claude_agent_sdk import ClaudeSDKClient, Message, RateLimitInfo
+    from claude_agent_sdk import (
+        AssistantMessage,
+        ClaudeSDKClient,
+        Message,
+        RateLimitInfo,
+        SystemMessage,
+        UserMessage,
+    )
+
+
+# They never reach our hook, and come back as the tool's answer. A user must see them all the same:
+# they are why an agent is stuck.
+
+
+_REFUSAL = re.compile(
+    r"denied by your permission settings|No such tool available|Permission to use .* denied"
+    r"|requested permissions to",
+    re.IGNORECASE,
+)
+_FRAME = re.compile(r"</?tool_use_error>")
+
+
+class Refusals:
+    """Matches a session's tool answers with the calls they answer."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, tuple[str, dict[str, Any]]] = {}
+
+    def denial(self, event: StreamEvent) -> StreamToolDenied | None:
+        """Take note of an event; return the refusal it stands for, if it does."""
+        if isinstance(event, StreamToolInvocation):
+            self._calls[event.tool_use_id] = (event.name, event.input)
+        if not isinstance(event, StreamToolResponse):
+            return None
+        name, given = self._calls.pop(event.tool_use_id, ("tool", {}))
+        if not event.is_error or not _REFUSAL.search(event.content[:500]):
+            return None
+        return StreamToolDenied(name, given, _FRAME.sub("", event.content).strip())
+
+
+def stream_events(message: "Message") -> Iterator[StreamEvent]:
+    """Yield what one SDK message means; nothing for messages that are bookkeeping."""
+    from claude_agent_sdk import AssistantMessage, SystemMessage, UserMessage  # noqa: PLC0415
+
+    if isinstance(message, AssistantMessage):
+        yield from _from_assistant(message)
+    elif isinstance(message, UserMessage):
+        yield from _from_user(message)
+    elif isinstance(message, SystemMessage) and message.subtype == "api_retry":
+        yield _from_retry(message)
+
+
+def _from_assistant(message: "AssistantMessage") -> Iterator[StreamEvent]:
+    from claude_agent_sdk import TextBlock, ThinkingBlock, ToolUseBlock  # noqa: PLC0415
+
+    for block in message.content:
+        if isinstance(block, ThinkingBlock):
+            yield StreamThinking(block.thinking)
+        elif isinstance(block, TextBlock):
+            yield StreamError(block.text) if message.error else StreamText(block.text)
+        elif isinstance(block, ToolUseBlock):
+            yield StreamToolInvocation(block.id, block.name, block.input)
+
+
+def _from_user(message: "UserMessage") -> Iterator[StreamEvent]:
+    from claude_agent_sdk import ToolResultBlock  # noqa: PLC0415
+
+    if isinstance(message.content, str):
+        return
+    for block in message.content:
+        if isinstance(block, ToolResultBlock):
+            yield StreamToolResponse(
+                block.tool_use_id, _plain_text(block.content), bool(block.is_error)
+            )
+
+
+def _from_retry(message: "SystemMessage") -> StreamApiRetry:
+    data = message.data
+    return StreamApiRetry(
+        attempt=int(data.get("attempt") or 0),
+        max_retries=int(data.get("max_retries") or 0),
+        delay_seconds=float(data.get("retry_delay_ms") or 0) / 1000,
+        http_status=data.get("error_status"),
+        error=str(data.get("error") or ""),
+    )
+
+
+def _plain_text(content: "str | list[dict[str, Any]] | None") -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part["text"]) for part in content or () if part.get("type") == "text")
+
 
 _STDERR_LINES = 20
 _USAGE_SECONDS = 5.0

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.marker import Instruction
-from runner.shell_policy.decision import Decision
+from runner.shell_policy.decision import Decision, Mode, PolicyRefusalError, PolicySettings
 from runner.shell_policy.paths import PathPolicy
 from runner.shell_policy.policy import judge_command
 from runner.shell_policy.project_facts import DiskFacts
-from runner.shell_policy.refusal import RefusedError
-from runner.shell_policy.settings import Mode, PolicySettings
 
 _WRITING = frozenset({Instruction.CODING, Instruction.REMEDIATE, Instruction.INITIALIZER})
 _MAX_COMMAND = 200_000
@@ -69,7 +67,7 @@ def judge_tool(
         if name in _SUBAGENTS:
             _subagent(tool_input)
         return _other(name)
-    except RefusedError as refusal:
+    except PolicyRefusalError as refusal:
         return refusal.decision()
     except Exception as error:  # noqa: BLE001 - the guard must answer, and the answer is no
         return Decision.deny(
@@ -101,7 +99,7 @@ def _bash(
 def _text(tool_input: Mapping[str, Any], key: str, name: str) -> str:
     value = tool_input.get(key)
     if not isinstance(value, str) or not value or "\x00" in value or len(value) > _MAX_COMMAND:
-        raise RefusedError("tool:input", f"{name}: {key} must be a text.")
+        raise PolicyRefusalError("tool:input", f"{name}: {key} must be a text.")
     return value
 
 
@@ -135,14 +133,16 @@ def _search(paths: PathPolicy, tool_input: Mapping[str, Any], name: str) -> None
         if value is None:
             continue
         if not isinstance(value, str):
-            raise RefusedError("tool:input", f"{name}: {key} must be a text.")
+            raise PolicyRefusalError("tool:input", f"{name}: {key} must be a text.")
         if name == "Glob" or key == "glob":
             _pattern(paths, value)
 
 
 def _pattern(paths: PathPolicy, pattern: str) -> None:
     if re.search(r"[{,](?:/|~|\.\./)", pattern):
-        raise RefusedError("path:tree", f"{pattern}: search one folder of the project at a time.")
+        raise PolicyRefusalError(
+            "path:tree", f"{pattern}: search one folder of the project at a time."
+        )
     if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
         fixed = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0] or "/"
         paths.read_tree(fixed, ".")
@@ -171,11 +171,11 @@ _SUBAGENTS = frozenset({"Task", "Agent"})
 def _subagent(tool_input: Mapping[str, Any]) -> None:
     """A subagent works in this folder and this turn, where its calls are judged and waited for."""
     if tool_input.get("isolation"):
-        raise RefusedError(
+        raise PolicyRefusalError(
             "tool:isolation", "A subagent works in this project's folder. Leave isolation out."
         )
     if tool_input.get("run_in_background") is not False:
-        raise RefusedError(
+        raise PolicyRefusalError(
             "tool:background",
             "The session ends with your last turn, and a subagent in the background with it. "
             "Call it with run_in_background set to false.",

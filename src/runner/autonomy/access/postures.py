@@ -6,12 +6,12 @@ from typing import Any
 
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.enums import GatePolicy
-from runner.autonomy.models import Limits, SessionState, StopConditions, WriteLock
+from runner.autonomy.models import SessionLimits, SessionState, StopConditions, WriteLock
 from runner.config.postures import Posture
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class PosturePolicy:
     """A posture's policy.
 
     Attributes:
@@ -33,7 +33,7 @@ def _defaults(
     policy: GatePolicy, *, stop: bool, retry: bool, tasks: int, errors: int, cycles: int
 ) -> StartOptions:
     return StartOptions(
-        limits=Limits(
+        limits=SessionLimits(
             max_tasks_per_session=tasks,
             max_consecutive_errors=errors,
             max_fidelity_review_cycles_per_phase=cycles,
@@ -48,22 +48,22 @@ def _defaults(
 
 _STRICT, _MANUAL = GatePolicy.STRICT, GatePolicy.MANUAL
 
-PROFILES: Mapping[Posture, Profile] = {
-    Posture.UNATTENDED: Profile(
+PROFILES: Mapping[Posture, PosturePolicy] = {
+    Posture.UNATTENDED: PosturePolicy(
         lock_bypass=False,
         gate_waiver=False,
         recorded_review=False,
         refuses_weaker=True,
         defaults=_defaults(_STRICT, stop=True, retry=True, tasks=100, errors=3, cycles=3),
     ),
-    Posture.SUPERVISED: Profile(
+    Posture.SUPERVISED: PosturePolicy(
         lock_bypass=True,
         gate_waiver=True,
         recorded_review=True,
         refuses_weaker=False,
         defaults=_defaults(_STRICT, stop=True, retry=True, tasks=100, errors=5, cycles=3),
     ),
-    Posture.DEBUG: Profile(
+    Posture.DEBUG: PosturePolicy(
         lock_bypass=True,
         gate_waiver=True,
         recorded_review=True,
@@ -73,7 +73,7 @@ PROFILES: Mapping[Posture, Profile] = {
 }
 
 
-def violations(profile: Profile, options: StartOptions) -> list[dict[str, Any]]:
+def violations(profile: PosturePolicy, options: StartOptions) -> list[dict[str, Any]]:
     """Return where a session would be weaker than the posture allows, field by field.
 
     What only stops more often is not weaker: lower limits, no retries, the manual policy, under

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from runner import __version__
-from runner.autonomy.access.denials import MOST_REFUSALS, REFUSAL_WINDOW
+from runner.autonomy.access.callers import LOOP_COMMANDS, REQUIRED_ROLES, Key
+from runner.autonomy.access.guard import MOST_REFUSALS, REFUSAL_WINDOW
 from runner.autonomy.access.postures import PROFILES
-from runner.autonomy.access.roles import LOOP_COMMANDS, REQUIRED_ROLES, Key
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.core import Answer, Core
+from runner.autonomy.core import CommandAnswer, Core
 from runner.autonomy.engine.starting import StartOptions
 from runner.autonomy.enums import SCHEMA_VERSION, LoopSignal
 from runner.autonomy.envelope import VERSION
@@ -33,7 +33,7 @@ class Capabilities:
         self._core = core
         self._keys = keys
 
-    def show(self, _params: CapabilitiesParams) -> Answer:
+    def show(self, _params: CapabilitiesParams) -> CommandAnswer:
         """Return versions, flags, actions, posture, role and limits.
 
         `supported` is what this build has, `enabled_now` what works at this moment. `actions` says
@@ -66,7 +66,7 @@ class Capabilities:
             },
             "warnings": list(self._core.policy.warnings),
         }
-        return Answer(data)
+        return CommandAnswer(data)
 
     def _flag(self, name: str) -> dict[str, Any]:
         flag, flags = FEATURE_FLAGS[name], self._core.policy.flags

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.commands.recovery import Recovery
 from runner.autonomy.core import (
-    Answer,
+    CommandAnswer,
     Core,
     Held,
     failure_reason,
@@ -29,7 +29,7 @@ from runner.autonomy.engine.transition import Transition
 from runner.autonomy.engine.waiving import Justification, audit_start
 from runner.autonomy.enums import SessionStatus
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.models import Limits, Record, SessionState, WriteLock
+from runner.autonomy.models import Record, SessionLimits, SessionState, WriteLock
 from runner.autonomy.params import (
     ReasonParams,
     RebaseParams,
@@ -51,7 +51,7 @@ class LifecycleCommands:
         self._core = core
         self._recovery = recovery
 
-    def start(self, params: StartParams) -> Answer:
+    def start(self, params: StartParams) -> CommandAnswer:
         """Start a session, or return the one that the same request started before."""
         self._core.policy.check_start(start_options(self._core.defaults, params), params)
         spec = self._startable_spec(params.spec_id)
@@ -64,7 +64,7 @@ class LifecycleCommands:
         self._core.store.collect_garbage(self._core.clock())
         return self._view(started, created=True)
 
-    def status(self, params: SessionParams) -> Answer:
+    def status(self, params: SessionParams) -> CommandAnswer:
         """Show a session; nothing is written but what a crash left undone."""
         session_id = self._core.resolve(params)
         try:
@@ -77,15 +77,15 @@ class LifecycleCommands:
             raise no_active_session()
         return self._view(Held(loaded.state, list(loaded.warnings)))
 
-    def pause(self, params: ReasonParams) -> Answer:
+    def pause(self, params: ReasonParams) -> CommandAnswer:
         """Pause a running session."""
         return self._change(params, lambda s: pause_session(s, self._core.env(s), params.reason))
 
-    def end(self, params: ReasonParams) -> Answer:
+    def end(self, params: ReasonParams) -> CommandAnswer:
         """End a session for good."""
         return self._change(params, lambda s: end_session(s, self._core.env(s), params.reason))
 
-    def resume(self, params: ResumeParams) -> Answer:
+    def resume(self, params: ResumeParams) -> CommandAnswer:
         """Set a paused session going again, or with force a failed one."""
         options = ResumeOptions(
             force=params.force,
@@ -100,7 +100,7 @@ class LifecycleCommands:
 
         return self._change(params, resumed, with_context=True, recover=params.force)
 
-    def rebase(self, params: RebaseParams) -> Answer:
+    def rebase(self, params: RebaseParams) -> CommandAnswer:
         """Take over an edited spec."""
 
         def rebased(state: SessionState) -> Transition:
@@ -190,7 +190,7 @@ class LifecycleCommands:
         *,
         with_context: bool = False,
         recover: bool = False,
-    ) -> Answer:
+    ) -> CommandAnswer:
         try:
             with self._core.hold(params, audited=with_context) as held:
                 transition = change(held.state)
@@ -212,7 +212,7 @@ class LifecycleCommands:
             extra["resume_context"] = resume_context(self._core, state, spec, last)
         return extra
 
-    def _recovered(self, error: RefusedError) -> Answer:
+    def _recovered(self, error: RefusedError) -> CommandAnswer:
         held, spec = self._recovery.remake(error.details["session_id"], error)
         answer = self._view(held)
         answer.data["resume_context"] = resume_context(
@@ -229,7 +229,7 @@ class LifecycleCommands:
                 details={"task_ids": [change.task_id for change in state.outbox.changes]},
             )
 
-    def _view(self, held: Held, *, created: bool | None = None) -> Answer:
+    def _view(self, held: Held, *, created: bool | None = None) -> CommandAnswer:
         spec, problem = self._core.read_spec(held.state.spec_id)
         data = session_view(
             self._core.policy.adapted(held.state), spec, self._core.env(held.state).now
@@ -237,7 +237,7 @@ class LifecycleCommands:
         if created is not None:
             data["created"] = created
         warnings = (*held.warnings, *((problem,) if problem else ()))
-        return Answer(data, warnings)
+        return CommandAnswer(data, warnings)
 
 
 def start_options(defaults: StartOptions, params: StartParams) -> StartOptions:
@@ -264,7 +264,7 @@ def start_options(defaults: StartOptions, params: StartParams) -> StartOptions:
     )
 
 
-def _limits(defaults: Limits, params: StartParams) -> Limits:
+def _limits(defaults: SessionLimits, params: StartParams) -> SessionLimits:
     """Return the limits; the first heartbeat is due before a later one would be (seed 000)."""
     limits = _over(defaults, params)
     stale, grace = limits.heartbeat_stale_minutes, limits.heartbeat_grace_minutes
@@ -280,7 +280,7 @@ def _limits(defaults: Limits, params: StartParams) -> Limits:
     )
 
 
-def _proof_minutes(defaults: WriteLock, limits: Limits, params: StartParams) -> int:
+def _proof_minutes(defaults: WriteLock, limits: SessionLimits, params: StartParams) -> int:
     """Return how long a proof holds: as long as its step may take, unless the caller chose."""
     if params.step_proof_ttl_minutes is not None:
         return params.step_proof_ttl_minutes

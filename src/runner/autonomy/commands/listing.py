@@ -1,6 +1,8 @@
 """session list, session events and the journal: what can be read page by page."""
 
+import base64
 import contextlib
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -9,19 +11,60 @@ from heapq import nlargest
 from typing import Any, NamedTuple
 
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.core import Answer, Core, failure_reason
+from runner.autonomy.core import CommandAnswer, Core, failure_reason
 from runner.autonomy.engine.lifecycle import finish
 from runner.autonomy.engine.pausing import Deadline, deadlines
-from runner.autonomy.engine.turn import Draft, Turn
+from runner.autonomy.engine.turn import EngineTurn, JournalDraft
 from runner.autonomy.enums import EntryType
 from runner.autonomy.integrity import AuditError
 from runner.autonomy.migrations import MigrationError
-from runner.autonomy.paging import decode_cursor, encode_cursor, invalid_cursor, pagination
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
 from runner.autonomy.spec.source import CLOCK_TICK_NS
 from runner.autonomy.store.layout import check_session_id
 from runner.autonomy.views import failed_view, session_view, staleness, summary_view
 from runner.errors import StateError
+
+_VERSION = 1
+
+
+def encode_cursor(kind: str, position: list[Any]) -> str:
+    """Return a cursor for a position in a list of some kind."""
+    content = json.dumps({"v": _VERSION, "k": kind, "p": position}).encode()
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def invalid_cursor() -> RefusedError:
+    """Return the refusal of a cursor that no page of this list gave."""
+    return RefusedError(
+        ErrorCode.INVALID_CURSOR,
+        "The cursor is not one of this list.",
+        hint="Ask without a cursor, and with the same filters for each further page.",
+    )
+
+
+def decode_cursor(kind: str, cursor: str, types: tuple[type, ...]) -> list[Any]:
+    """Return the position that a cursor of that kind holds, its parts of the given types.
+
+    Raises:
+        RefusedError: INVALID_CURSOR.
+    """
+    try:
+        content = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if (content["v"], content["k"]) == (_VERSION, kind):
+            position = content["p"]
+            fits = [type(part) is wanted for part, wanted in zip(position, types, strict=True)]
+            if all(fits):
+                return list(position)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    raise invalid_cursor()
+
+
+def pagination(cursor: str | None, size: int, total: int | None = None) -> dict[str, Any]:
+    """Return `meta.pagination`."""
+    page: dict[str, Any] = {"cursor": cursor, "has_more": cursor is not None, "page_size": size}
+    return page if total is None else page | {"total_count": total}
+
 
 _BROKEN = (
     "Entries on this page of the journal of {session_id} were changed, lost or added from outside. "
@@ -60,7 +103,7 @@ class Listing:
         self._core = core
         self._known: dict[str, tuple[tuple[int, ...], _Row]] = {}
 
-    def sessions(self, params: ListParams) -> Answer:
+    def sessions(self, params: ListParams) -> CommandAnswer:
         """List sessions, the last changed first."""
         rows = [row for row in self._rows() if _matches(row, params)]
         total = len(rows)
@@ -73,7 +116,9 @@ class Listing:
             cursor = encode_cursor("sessions", [*_order(page[-1]), *_filters(params)])
         now = self._core.clock()
         sessions = [_shown(row, now) for row in page]
-        return Answer({"sessions": sessions}, pagination=pagination(cursor, params.limit, total))
+        return CommandAnswer(
+            {"sessions": sessions}, pagination=pagination(cursor, params.limit, total)
+        )
 
     def latest(self, spec_id: str | None) -> dict[str, Any] | None:
         """Return the view of the spec's live session, or else of the one that changed last.
@@ -104,7 +149,7 @@ class Listing:
         rows = sorted((row for row in self._rows() if row.spec_id == spec_id), key=_age)
         return [_shown(row, now) for row in rows]
 
-    def events(self, params: EventsParams) -> Answer:
+    def events(self, params: EventsParams) -> CommandAnswer:
         """List a session's journal, newest first (seed 003 WS4)."""
         session_id = params.session_id or self._core.resolve(params)
         self._core.store.heal(session_id)
@@ -132,13 +177,13 @@ class Listing:
         events = [_event(entry) for entry in page.entries]
         data = {"session_id": session_id, "events": events}
         warnings = () if page.is_chained else (_BROKEN.format(session_id=session_id),)
-        return Answer(data, warnings, pagination=pagination(cursor, params.limit))
+        return CommandAnswer(data, warnings, pagination=pagination(cursor, params.limit))
 
-    def add(self, params: JournalAddParams) -> Answer:
+    def add(self, params: JournalAddParams) -> CommandAnswer:
         """Add a note to a session's journal."""
         with self._core.hold(params) as held:
-            draft = Draft(EntryType.NOTE, params.title, params.content)
-            turn = Turn(
+            draft = JournalDraft(EntryType.NOTE, params.title, params.content)
+            turn = EngineTurn(
                 state=held.state, spec=None, env=self._core.env(held.state), drafts=(draft,)
             )
             self._core.commit(held, finish(turn, {}))
@@ -147,7 +192,7 @@ class Listing:
                 "seq": held.state.journal_seq,
                 "state_version": held.state.state_version,
             }
-            return Answer(data, tuple(held.warnings))
+            return CommandAnswer(data, tuple(held.warnings))
 
     def _rows(self) -> Iterator[_Row]:
         known: dict[str, tuple[tuple[int, ...], _Row]] = {}

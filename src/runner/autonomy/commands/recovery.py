@@ -5,7 +5,7 @@ from dataclasses import replace
 from runner.autonomy.calls import require_time
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.core import (
-    Answer,
+    CommandAnswer,
     Core,
     Held,
     failure_reason,
@@ -32,7 +32,7 @@ class Recovery:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def reset(self, params: ResetParams) -> Answer:
+    def reset(self, params: ResetParams) -> CommandAnswer:
         """Delete a failed session; the deliverables keep their status."""
         session_id, store = params.session_id, self._core.store
         if not store.files.exists(session_id):
@@ -51,15 +51,15 @@ class Recovery:
             "reset": True,
             "reason": params.reason,
         }
-        return Answer(data, warnings)
+        return CommandAnswer(data, warnings)
 
-    def show(self, session_id: str, error: StateCorruptError | MigrationError) -> Answer:
+    def show(self, session_id: str, error: StateCorruptError | MigrationError) -> CommandAnswer:
         """Answer `session status` for a session that can't be used: it has failed, and why."""
         refusal, reason = unrecoverable(session_id, error), failure_reason(error)
         data = failed_view(session_id, self._core.spec_of(session_id), reason, error.message)
         data["details"] |= {"error_code": refusal.code, "remediation": refusal.hint}
         data["session_signal"] = error_signal(refusal.code)
-        return Answer(data)
+        return CommandAnswer(data)
 
     def remake(self, session_id: str, error: RefusedError) -> tuple[Held, Spec]:
         """Make a damaged session anew from the spec, with the defaults of `start`.

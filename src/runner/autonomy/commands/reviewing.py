@@ -8,13 +8,14 @@ here, but reported as the step's failure, which neither passes the gate nor cons
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.core import Answer, Core
+from runner.autonomy.core import CommandAnswer, Core
 from runner.autonomy.engine.gates import mint_evidence, policy_passes
 from runner.autonomy.engine.lifecycle import finish, require_status
-from runner.autonomy.engine.turn import Draft, Turn
+from runner.autonomy.engine.turn import EngineTurn, JournalDraft
+from runner.autonomy.engine.waiving import Justification, waive_gate
 from runner.autonomy.enums import EntryType, SessionStatus
 from runner.autonomy.models import GateEvidence, GateFinding, SessionState
-from runner.autonomy.params import FindingParams, GateParams
+from runner.autonomy.params import FindingParams, GateParams, GateWaiverParams
 
 
 class Reviewing:
@@ -23,7 +24,7 @@ class Reviewing:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def gate(self, params: GateParams) -> Answer:
+    def gate(self, params: GateParams) -> CommandAnswer:
         """Store a review's result and write it down; return its token. The latest attempt wins.
 
         Raises:
@@ -56,9 +57,11 @@ class Reviewing:
                 ),
             )
             documents.write_review(evidence, params.review_path)
-            turn = Turn(state=state.evolve(pending_gate_evidence=evidence), spec=None, env=env)
+            turn = EngineTurn(
+                state=state.evolve(pending_gate_evidence=evidence), spec=None, env=env
+            )
             self._core.commit(held, finish(turn.noting(_draft(evidence)), {}))
-            return Answer(_answer(held.state, evidence, token), tuple(held.warnings))
+            return CommandAnswer(_answer(held.state, evidence, token), tuple(held.warnings))
 
 
 def _answer(state: SessionState, evidence: GateEvidence, token: str) -> dict[str, Any]:
@@ -81,7 +84,7 @@ def _answer(state: SessionState, evidence: GateEvidence, token: str) -> dict[str
     }
 
 
-def _draft(evidence: GateEvidence) -> Draft:
+def _draft(evidence: GateEvidence) -> JournalDraft:
     data = {
         "phase_id": evidence.phase_id,
         "step_id": evidence.step_id,
@@ -92,7 +95,7 @@ def _draft(evidence: GateEvidence) -> Draft:
         "review_path": evidence.review_path,
     }
     content = f"Review of {evidence.phase_id}: {evidence.verdict}. Nothing is decided by it yet."
-    return Draft(EntryType.GATE, "Review made", content, data)
+    return JournalDraft(EntryType.GATE, "Review made", content, data)
 
 
 def _finding(finding: FindingParams) -> GateFinding:
@@ -103,3 +106,32 @@ def _finding(finding: FindingParams) -> GateFinding:
         deliverable_id=finding.deliverableId,
         file=finding.file,
     )
+
+
+class Waiving:
+    """The audited way around a gate; the posture and role were judged before."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def waive(self, params: GateWaiverParams) -> CommandAnswer:
+        """Waive the gate of a phase. The session stays as it is: resume it where it rests."""
+        why = Justification(params.reason_code, params.reason, self._core.policy.describe())
+        with self._core.hold(params) as held:
+            spec = self._core.require_spec(held.state.spec_id)
+            waived = waive_gate(held.state, spec, params.phase_id, why, self._core.env(held.state))
+            self._core.commit(held, waived)
+            gate = held.state.gate(params.phase_id)
+            data = {
+                "session_id": held.state.id,
+                "spec_id": held.state.spec_id,
+                "status": held.state.status,
+                "phase_id": params.phase_id,
+                "gate_status": gate.status,
+                "waiver_reason": gate.waiver_reason,
+                "reason_code": params.reason_code,
+                "reason": params.reason,
+                "state_version": held.state.state_version,
+            }
+            warning = f"The gate of {params.phase_id} was waived, and the journal says so."
+            return CommandAnswer(data, (*held.warnings, warning))

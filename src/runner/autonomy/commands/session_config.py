@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from runner.autonomy.budgets import budget_of
+from runner.autonomy.calls import budget_of
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.envelope import Envelope, failure, success
 from runner.autonomy.inputs import Input, ShortText

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.core import Answer, Core, Held
-from runner.autonomy.engine.agreeing import warning_of_change
+from runner.autonomy.core import CommandAnswer, Core, Held
 from runner.autonomy.engine.lifecycle import Heartbeat, beat
-from runner.autonomy.engine.receipts import receipt_text
+from runner.autonomy.engine.recording import receipt_text
 from runner.autonomy.engine.replaying import is_repeated, repeated_answer
 from runner.autonomy.engine.stepping import next_step, record_report
+from runner.autonomy.engine.steps import warning_of_change
 from runner.autonomy.engine.transition import Transition
 from runner.autonomy.enums import StepType
 from runner.autonomy.inputs import StepReport
@@ -26,7 +26,7 @@ class HotPath:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def next(self, params: NextParams) -> Answer:
+    def next(self, params: NextParams) -> CommandAnswer:
         """Record the report, if there is one, and issue the next step."""
         report = params.last_step_result
         step_id = report.step_id if report is not None else None
@@ -41,7 +41,7 @@ class HotPath:
             self._core.commit(held, transition)
             return self._answer(held, transition.data)
 
-    def report(self, params: ReportParams) -> Answer:
+    def report(self, params: ReportParams) -> CommandAnswer:
         """Record the report and leave the next step to `next`."""
         report = params.last_step_result
         with self._driven(params, report.step_id) as held:
@@ -56,7 +56,7 @@ class HotPath:
             self._core.commit(held, transition)
             return self._answer(held, transition.data)
 
-    def replay(self, params: SessionParams) -> Answer:
+    def replay(self, params: SessionParams) -> CommandAnswer:
         """Give the last answer again, unchanged."""
         with self._driven(params) as held:
             if held.state.last_response is None:
@@ -67,7 +67,7 @@ class HotPath:
                 )
             return self._answer(held, held.state.last_response.data)
 
-    def heartbeat(self, params: HeartbeatParams) -> Answer:
+    def heartbeat(self, params: HeartbeatParams) -> CommandAnswer:
         """Note a sign of life and the use of the agent's context.
 
         Raises:
@@ -116,10 +116,10 @@ class HotPath:
                 state.id, report.step_id, receipt_text(report.verification_receipt)
             )
 
-    def _answer(self, held: Held, data: dict[str, Any]) -> Answer:
+    def _answer(self, held: Held, data: dict[str, Any]) -> CommandAnswer:
         change = (data["next_step"] or {}).get("commands_changed")
         warnings = (*held.warnings, *(() if change is None else (warning_of_change(change),)))
-        return Answer(self._with_token(held.state, data), warnings)
+        return CommandAnswer(self._with_token(held.state, data), warnings)
 
     def _with_token(self, state: SessionState, data: dict[str, Any]) -> dict[str, Any]:
         """Put the step's token into the answer; it is stored nowhere."""

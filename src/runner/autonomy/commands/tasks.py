@@ -5,11 +5,11 @@ from typing import Any
 
 from runner.autonomy.calls import require_time
 from runner.autonomy.codes import ErrorCode, RefusedError
-from runner.autonomy.core import Answer, Core, Held
+from runner.autonomy.core import CommandAnswer, Core, Held
 from runner.autonomy.engine.lifecycle import finish
 from runner.autonomy.engine.mutations import Mutation, TaskAction, authorise
 from runner.autonomy.engine.recording import after_work, complete_task, reopen_task
-from runner.autonomy.engine.turn import Draft, Turn
+from runner.autonomy.engine.turn import EngineTurn, JournalDraft
 from runner.autonomy.enums import EntryType, TaskStatus
 from runner.autonomy.models import SessionState, TaskChange
 from runner.autonomy.params import (
@@ -39,16 +39,16 @@ class Tasks:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def list(self, params: TaskListParams) -> Answer:
+    def list(self, params: TaskListParams) -> CommandAnswer:
         """List the deliverables of the workspace's spec, in phase order."""
         rows = [
             _row(task)
             for task in self._core.require_spec(params.spec_id).tasks.values()
             if params.status in (None, task.status) and params.phase_id in (None, task.phase_id)
         ]
-        return Answer({"tasks": rows[: params.limit], "total_count": len(rows)})
+        return CommandAnswer({"tasks": rows[: params.limit], "total_count": len(rows)})
 
-    def prepare(self, params: TaskParams) -> Answer:
+    def prepare(self, params: TaskParams) -> CommandAnswer:
         """Show all that is known about one deliverable."""
         spec = self._core.require_spec(params.spec_id)
         task = _find(spec, params.task_id)
@@ -60,19 +60,19 @@ class Tasks:
             "acceptance_criteria": list(criteria),
             "verification": list(task.verification),
         }
-        return Answer(data)
+        return CommandAnswer(data)
 
-    def command(self, action: TaskAction) -> Callable[[TaskMutationParams], Answer]:
+    def command(self, action: TaskAction) -> Callable[[TaskMutationParams], CommandAnswer]:
         """Return what runs one of the protected commands with a fixed result."""
         return lambda params: self._mutate(action, _STATUS_AFTER[action], params)
 
-    def update_status(self, params: TaskStatusParams) -> Answer:
+    def update_status(self, params: TaskStatusParams) -> CommandAnswer:
         """Set a status by its name."""
         return self._mutate(TaskAction.UPDATE_STATUS, params.status, params)
 
     def _mutate(
         self, action: TaskAction, status: TaskStatus | None, params: TaskMutationParams
-    ) -> Answer:
+    ) -> CommandAnswer:
         spec = self._core.require_spec(params.spec_id)
         task = _find(spec, params.task_id)
         mutation = Mutation(action, task.id, {"status": status, "reason": params.reason})
@@ -82,7 +82,7 @@ class Tasks:
             with self._core.hold(SessionParams(session_id=live)) as held:
                 if not held.state.status.is_terminal:
                     self._mutate_in_session(held, task, status, mutation, params)
-                    return Answer(_changed(task, status, held.state), tuple(held.warnings))
+                    return CommandAnswer(_changed(task, status, held.state), tuple(held.warnings))
         return self._mutate_freely(spec, task, status, mutation.action, params.reason)
 
     def _mutate_freely(
@@ -92,7 +92,7 @@ class Tasks:
         status: TaskStatus | None,
         action: TaskAction,
         reason: str | None,
-    ) -> Answer:
+    ) -> CommandAnswer:
         """Change a deliverable that no session holds, and let none start meanwhile."""
         with self._core.store.spec_lock(spec.spec_id):
             holder = self._core.live_session(None)
@@ -110,7 +110,7 @@ class Tasks:
                 claim = reason if status is TaskStatus.BLOCKED else None
                 change = TaskChange(task_id=task.id, status=status, reason=claim)
                 self._core.source.apply([change])
-        return Answer(_changed(task, status, None))
+        return CommandAnswer(_changed(task, status, None))
 
     def _mutate_in_session(
         self,
@@ -125,7 +125,7 @@ class Tasks:
         if state == held.state and state.write_lock.enforced:
             return  # the identical change again: it is made already
         _require_legal(task, mutation.action, status)
-        turn = Turn(state=state, spec=None, env=env).noting(_draft(mutation, params.reason))
+        turn = EngineTurn(state=state, spec=None, env=env).noting(_draft(mutation, params.reason))
         if status is not None:
             claim = params.reason or _NO_REASON
             turn = turn.marking(task.id, status, claim if status is TaskStatus.BLOCKED else None)
@@ -175,10 +175,10 @@ def _require_legal(task: SpecTask, action: TaskAction, status: TaskStatus | None
         )
 
 
-def _draft(mutation: Mutation, reason: str | None) -> Draft:
+def _draft(mutation: Mutation, reason: str | None) -> JournalDraft:
     content = f"{mutation.action} on {mutation.task_id}" + (f": {reason}" if reason else "")
     data = {"task_id": mutation.task_id, "action": mutation.action, "reason": reason}
-    return Draft(EntryType.TASK, "Deliverable changed", content, data)
+    return JournalDraft(EntryType.TASK, "Deliverable changed", content, data)
 
 
 def _row(task: SpecTask) -> dict[str, Any]:

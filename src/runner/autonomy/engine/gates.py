@@ -6,7 +6,7 @@ from datetime import timedelta
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.clock import require_after_issue
 from runner.autonomy.engine.turn import Env, SigningKey
-from runner.autonomy.enums import GatePolicy, StepType, Verdict
+from runner.autonomy.enums import GatePolicy, GateVerdict, StepType
 from runner.autonomy.inputs import StepReport
 from runner.autonomy.models import ConsumedNonce, GateEvidence, GateFinding, SessionState
 from runner.autonomy.tokens import (
@@ -22,11 +22,11 @@ from runner.autonomy.tokens import (
 _MINIMUM_NONCE_RETENTION = timedelta(minutes=120)
 
 
-def policy_passes(policy: GatePolicy, verdict: Verdict) -> bool:
+def policy_passes(policy: GatePolicy, verdict: GateVerdict) -> bool:
     """Say whether a verdict passes a gate by itself; under `manual` none does."""
     if policy is GatePolicy.STRICT:
-        return verdict is Verdict.PASS
-    return policy is GatePolicy.LENIENT and verdict is not Verdict.FAIL
+        return verdict is GateVerdict.PASS
+    return policy is GatePolicy.LENIENT and verdict is not GateVerdict.FAIL
 
 
 def mint_evidence(
@@ -35,7 +35,7 @@ def mint_evidence(
     *,
     phase_id: str,
     step_id: str,
-    verdict: Verdict,
+    verdict: GateVerdict,
     findings: Sequence[GateFinding] = (),
     summary: str = "",
     review_path: Callable[[str], str] | None = None,

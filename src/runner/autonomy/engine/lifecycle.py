@@ -12,7 +12,7 @@ from runner.autonomy.engine.pausing import (
     step_is_fresh,
 )
 from runner.autonomy.engine.transition import Transition, answer, paused, seal
-from runner.autonomy.engine.turn import Draft, Env, Pause, Turn
+from runner.autonomy.engine.turn import EngineTurn, Env, JournalDraft, Pause
 from runner.autonomy.enums import (
     EntryType,
     FailureReason,
@@ -52,7 +52,7 @@ def pause_session(state: SessionState, env: Env, reason: str | None = None) -> T
     """Pause on a person's request. An outstanding step stays outstanding: its report counts."""
     require_status(state, "pause", SessionStatus.RUNNING)
     message = reason or "A person asked for it."
-    turn = paused(Turn(state=state, spec=None, env=env), Pause(PauseReason.USER, message))
+    turn = paused(EngineTurn(state=state, spec=None, env=env), Pause(PauseReason.USER, message))
     return finish(turn, {})
 
 
@@ -70,8 +70,8 @@ def end_session(state: SessionState, env: Env, reason: str | None = None) -> Tra
         pending_manual_gate_ack=None,
     ).with_lifecycle(paused=False, paused_at=None, paused_reason=None, paused_context=None)
     content = f"Session {state.id} ended: {reason or 'user-initiated'}"
-    draft = Draft(EntryType.SESSION, "Session ended", content, {"reason": reason})
-    return finish(Turn(state=ended, spec=None, env=env, drafts=(draft,)), {})
+    draft = JournalDraft(EntryType.SESSION, "Session ended", content, {"reason": reason})
+    return finish(EngineTurn(state=ended, spec=None, env=env, drafts=(draft,)), {})
 
 
 def resume_session(
@@ -88,13 +88,13 @@ def resume_session(
         _require_same_structure(state, spec)
     before = _cause_of_rest(state, env)
     state = _acknowledge(state, options)
-    draft = Draft(
+    draft = JournalDraft(
         EntryType.SESSION,
         "Session resumed",
         f"Session {state.id} resumed from {before}",
         {"resumed_from": before},
     )
-    turn = Turn(state=wake(state, env), spec=spec, env=env, drafts=(draft,))
+    turn = EngineTurn(state=wake(state, env), spec=spec, env=env, drafts=(draft,))
     return finish(turn, {"last_pause_reason": before})
 
 
@@ -165,13 +165,13 @@ def beat(state: SessionState, heartbeat: Heartbeat, env: Env) -> Transition:
     beaten = state.evolve(context=usage, pending_step_proof=proof).with_counters(
         consecutive_errors=errors
     )
-    return finish(Turn(state=beaten, spec=None, env=env), {})
+    return finish(EngineTurn(state=beaten, spec=None, env=env), {})
 
 
 def pause_if_stale(state: SessionState, env: Env) -> Transition:
     """Pause a running session whose caller is silent; leave any other as it is."""
     if state.status is SessionStatus.RUNNING:
-        turn = Turn(state=state, spec=None, env=env)
+        turn = EngineTurn(state=state, spec=None, env=env)
         for rule in (heartbeat_is_fresh, step_is_fresh):
             result = rule(turn)
             if isinstance(result, Pause):
@@ -196,7 +196,7 @@ def require_status(state: SessionState, command: str, *allowed: SessionStatus) -
     )
 
 
-def finish(turn: Turn, detail: dict[str, Any]) -> Transition:
+def finish(turn: EngineTurn, detail: dict[str, Any]) -> Transition:
     """Make a transition of a lifecycle command; the hot path's stored answer stays."""
     state = seal(turn.state, turn.env, turn.drafts, turn.changes)
     return Transition(state, answer(state, None), detail=detail)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from runner.autonomy.codes import ErrorCode
-from runner.autonomy.engine.turn import Fail, Pause, Rest, Stop, Turn
+from runner.autonomy.engine.turn import EngineTurn, Fail, Pause, Rest, Stop
 from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
 from runner.autonomy.models import SessionState
 from runner.autonomy.spec.structure import diff_structures
@@ -14,14 +14,14 @@ Deadline = tuple[PauseReason, datetime]
 """Why a session counts as paused after that moment."""
 
 
-def spec_is_readable(turn: Turn) -> Turn | Stop:
+def spec_is_readable(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 4: an unreadable spec never completes."""
     if turn.spec is None and turn.state.status is SessionStatus.RUNNING:
         return Fail(FailureReason.SPEC_NOT_FOUND, turn.spec_problem or "The spec can't be read.")
     return turn
 
 
-def spec_is_unchanged(turn: Turn) -> Turn | Stop:
+def spec_is_unchanged(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 4: the structure is the one that the session works by.
 
     Equal metadata stands for an equal structure, except when a phase is left (`crossed`
@@ -43,12 +43,12 @@ def spec_is_unchanged(turn: Turn) -> Turn | Stop:
     )
 
 
-def session_is_running(turn: Turn) -> Turn | Stop:
+def session_is_running(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 5: a session that does not run is answered with its status."""
     return turn if turn.state.status is SessionStatus.RUNNING else Rest()
 
 
-def heartbeat_is_fresh(turn: Turn) -> Turn | Stop:
+def heartbeat_is_fresh(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 6: the caller gives signs of life, the first within the grace window."""
     due = heartbeat_due(turn.state)
     if turn.env.now <= due:
@@ -60,7 +60,7 @@ def heartbeat_is_fresh(turn: Turn) -> Turn | Stop:
     )
 
 
-def step_is_fresh(turn: Turn) -> Turn | Stop:
+def step_is_fresh(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 7: the step was reported within its time; its report counts all the same."""
     step = turn.answered or turn.state.last_step_issued
     if step is None or turn.env.now <= (due := step_due(turn.state, step.issued_at)):
@@ -72,7 +72,7 @@ def step_is_fresh(turn: Turn) -> Turn | Stop:
     )
 
 
-def context_has_room(turn: Turn) -> Turn | Stop:
+def context_has_room(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 8: the agent's context is not nearly full, by the caller's own account."""
     usage = turn.state.context.context_usage_pct
     threshold = turn.state.limits.context_threshold_pct
@@ -85,7 +85,7 @@ def context_has_room(turn: Turn) -> Turn | Stop:
     )
 
 
-def errors_are_few(turn: Turn) -> Turn | Stop:
+def errors_are_few(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 8: steps do not keep failing."""
     errors, limit = turn.state.counters.consecutive_errors, turn.state.limits.max_consecutive_errors
     if errors < limit:
@@ -97,7 +97,7 @@ def errors_are_few(turn: Turn) -> Turn | Stop:
     )
 
 
-def tasks_are_within_limit(turn: Turn) -> Turn | Stop:
+def tasks_are_within_limit(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 8: the session has not done its share of work since it started or resumed."""
     done, limit = turn.state.counters.tasks_since_resume, turn.state.limits.max_tasks_per_session
     if done < limit:

@@ -1,7 +1,7 @@
 """Rules 9 to 17: what the active phase needs next, and when it is left."""
 
 from runner.autonomy.engine.progress import Progress
-from runner.autonomy.engine.turn import Complete, Issue, Pause, Stop, Turn
+from runner.autonomy.engine.turn import Complete, EngineTurn, Issue, Pause, Stop
 from runner.autonomy.enums import GatePolicy, GateStatus, PauseReason, StepType
 from runner.autonomy.models import PhaseGate, PhaseTiming, SessionState
 from runner.autonomy.spec.structure import SpecPhase
@@ -10,12 +10,12 @@ from runner.text.messages import plural
 _SHOWN = 50  # an answer is read by a model, and a spec may have ten thousand deliverables
 
 
-def survey(turn: Turn) -> Turn | Stop:
+def survey(turn: EngineTurn) -> EngineTurn | Stop:
     """Before rule 9: look at what is done and what is left, once for all that follow."""
     return turn._replace(progress=Progress.of(turn.state, turn.known_spec))
 
 
-def return_to_earlier_phase(turn: Turn) -> Turn | Stop:
+def return_to_earlier_phase(turn: EngineTurn) -> EngineTurn | Stop:
     """Before rule 9: work that came up in an earlier phase goes first; order is never left."""
     first = turn.known_progress.first_open(turn.state)
     order = [phase.id for phase in turn.known_spec.phases]
@@ -25,7 +25,7 @@ def return_to_earlier_phase(turn: Turn) -> Turn | Stop:
     return turn.to(enter_phase(turn.state, first.id, turn))
 
 
-def cycles_are_few(turn: Turn) -> Turn | Stop:
+def cycles_are_few(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 9: the phase's review does not keep failing. A person's decision is no such spin."""
     state, phase = turn.state, _active(turn)
     cycles = state.counters.fidelity_review_cycles_in_active_phase
@@ -40,7 +40,7 @@ def cycles_are_few(turn: Turn) -> Turn | Stop:
     )
 
 
-def something_is_runnable(turn: Turn) -> Turn | Stop:
+def something_is_runnable(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 10: not everything is blocked, and dependencies leave a way through the phase."""
     progress = turn.known_progress
     if not turn.known_spec.tasks:
@@ -64,7 +64,7 @@ def something_is_runnable(turn: Turn) -> Turn | Stop:
     )
 
 
-def verification_is_done(turn: Turn) -> Turn | Stop:
+def verification_is_done(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 11: implemented work is verified by the phase's commands."""
     phase = _judged(turn)
     if phase is None or not turn.known_progress.needs_verification(turn.state, phase):
@@ -72,7 +72,7 @@ def verification_is_done(turn: Turn) -> Turn | Stop:
     return Issue(StepType.EXECUTE_VERIFICATION, phase.id)
 
 
-def gate_is_run(turn: Turn) -> Turn | Stop:
+def gate_is_run(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 12: a verified phase is reviewed."""
     gate = _open_gate(turn)
     awaits_person = turn.state.pending_manual_gate_ack is not None
@@ -81,7 +81,7 @@ def gate_is_run(turn: Turn) -> Turn | Stop:
     return Issue(StepType.RUN_FIDELITY_GATE, turn.state.active_phase_id or "")
 
 
-def review_is_acknowledged(turn: Turn) -> Turn | Stop:
+def review_is_acknowledged(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 13, manual policy: a person decides."""
     ack = turn.state.pending_manual_gate_ack
     if ack is None:
@@ -98,7 +98,7 @@ def review_is_acknowledged(turn: Turn) -> Turn | Stop:
     )
 
 
-def feedback_is_addressed(turn: Turn) -> Turn | Stop:
+def feedback_is_addressed(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 13: a failed review is mended unasked, or a person is needed."""
     gate = _open_gate(turn)
     if gate is None or gate.status is not GateStatus.FAILED or gate.remediated:
@@ -113,7 +113,7 @@ def feedback_is_addressed(turn: Turn) -> Turn | Stop:
     )
 
 
-def gate_is_retried(turn: Turn) -> Turn | Stop:
+def gate_is_retried(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 14: mended findings are reviewed again."""
     gate = _open_gate(turn)
     if gate is None or gate.status is not GateStatus.FAILED or not gate.remediated:
@@ -121,7 +121,7 @@ def gate_is_retried(turn: Turn) -> Turn | Stop:
     return Issue(StepType.RUN_FIDELITY_GATE, turn.state.active_phase_id or "")
 
 
-def phase_end_is_no_stop(turn: Turn) -> Turn | Stop:
+def phase_end_is_no_stop(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 15: stop between phases where that is asked for, once per phase."""
     state, phase = turn.state, _active(turn)
     wanted = state.stop_conditions.stop_on_phase_completion
@@ -139,14 +139,14 @@ def phase_end_is_no_stop(turn: Turn) -> Turn | Stop:
     )
 
 
-def task_is_implemented(turn: Turn) -> Turn | Stop:
+def task_is_implemented(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 16: the next deliverable of the active phase, the one that failed last before others."""
     phase_id = turn.state.active_phase_id or ""
     task = turn.known_progress.next_task(phase_id, turn.state.retry_task_id)
     return turn if task is None else Issue(StepType.IMPLEMENT_TASK, phase_id, task.id)
 
 
-def final_tree_is_verified(turn: Turn) -> Turn | Stop:
+def final_tree_is_verified(turn: EngineTurn) -> EngineTurn | Stop:
     """Before rule 17: every phase's commands succeeded on the work as it is now (ADR 0421)."""
     state, progress = turn.state, turn.known_progress
     is_over = progress.first_open(state) is None and progress.completed_any
@@ -168,7 +168,7 @@ def final_tree_is_verified(turn: Turn) -> Turn | Stop:
     )
 
 
-def work_is_complete(turn: Turn) -> Turn | Stop:
+def work_is_complete(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 17: the next phase opens; after the last, everything achievable must have passed.
 
     A skipped deliverable was passed over, not achieved: a person decides what becomes of it.
@@ -182,7 +182,7 @@ def work_is_complete(turn: Turn) -> Turn | Stop:
     return _nothing_to_do(turn)
 
 
-def enter_phase(state: SessionState, phase_id: str, turn: Turn) -> SessionState:
+def enter_phase(state: SessionState, phase_id: str, turn: EngineTurn) -> SessionState:
     """Make the phase the active one; its own count of reviews goes on."""
     timing = state.phase_timing.get(phase_id) or PhaseTiming(started_at=turn.env.now)
     reopened = timing.evolve(completed_at=None, duration_seconds=None)
@@ -191,7 +191,7 @@ def enter_phase(state: SessionState, phase_id: str, turn: Turn) -> SessionState:
     ).with_counters(fidelity_review_cycles_in_active_phase=state.gate(phase_id).cycles)
 
 
-def close_timing(state: SessionState, turn: Turn) -> SessionState:
+def close_timing(state: SessionState, turn: EngineTurn) -> SessionState:
     """Note that the active phase was left, if that is not noted yet."""
     phase_id = state.active_phase_id or ""
     timing = state.phase_timing.get(phase_id)
@@ -202,11 +202,11 @@ def close_timing(state: SessionState, turn: Turn) -> SessionState:
     return state.evolve(phase_timing={**state.phase_timing, phase_id: closed})
 
 
-def _active(turn: Turn) -> SpecPhase | None:
+def _active(turn: EngineTurn) -> SpecPhase | None:
     return turn.known_spec.phase(turn.state.active_phase_id)
 
 
-def _judged(turn: Turn) -> SpecPhase | None:
+def _judged(turn: EngineTurn) -> SpecPhase | None:
     """Return the active phase when all that is left in it is to judge it."""
     phase, progress = _active(turn), turn.known_progress
     if phase is None or phase.id in progress.pending or not progress.is_judged(phase):
@@ -214,14 +214,14 @@ def _judged(turn: Turn) -> SpecPhase | None:
     return phase
 
 
-def _open_gate(turn: Turn) -> PhaseGate | None:
+def _open_gate(turn: EngineTurn) -> PhaseGate | None:
     """Return the active phase's gate when it is what holds the phase back."""
     phase = _judged(turn)
     gate = turn.state.gate(phase.id) if phase is not None else None
     return None if gate is None or gate.is_satisfied else gate
 
 
-def _nothing_to_do(turn: Turn) -> Pause:
+def _nothing_to_do(turn: EngineTurn) -> Pause:
     progress = turn.known_progress
     return Pause(
         PauseReason.BLOCKED,

@@ -10,7 +10,7 @@ from runner.autonomy.engine.progress import Progress
 from runner.autonomy.engine.recording import reopen_gate
 from runner.autonomy.engine.starting import open_first_phase
 from runner.autonomy.engine.transition import Transition
-from runner.autonomy.engine.turn import Draft, Env, Turn
+from runner.autonomy.engine.turn import EngineTurn, Env, JournalDraft
 from runner.autonomy.enums import EntryType, SessionStatus, TaskStatus
 from runner.autonomy.models import SessionState, WorkflowStructure
 from runner.autonomy.spec.structure import Spec, StructureDiff, diff_structures
@@ -49,13 +49,13 @@ def rebase_session(state: SessionState, spec: Spec, *, force: bool, env: Env) ->
     before = state.pause_reason or state.failure_reason
     rebased = _rebased(state, spec, work, env)
     result = _result(diff, work)
-    draft = Draft(
+    draft = JournalDraft(
         EntryType.SESSION,
         "Session rebased",
         f"Session {state.id} rebased. {diff.summary()}",
         {"rebase_result": result, "resumed_from": before},
     )
-    turn = Turn(state=rebased, spec=spec, env=env, drafts=(draft,))
+    turn = EngineTurn(state=rebased, spec=spec, env=env, drafts=(draft,))
     return finish(turn, {"rebase_result": result, "last_pause_reason": before})
 
 

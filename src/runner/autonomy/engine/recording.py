@@ -1,13 +1,15 @@
 """Rule 3: what a report changes. One recorder per step type, in one table."""
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.gates import check_evidence, policy_passes
 from runner.autonomy.engine.progress import tree_identity
-from runner.autonomy.engine.receipts import check_receipt, receipt_hash
-from runner.autonomy.engine.turn import Draft, Stop, Turn
+from runner.autonomy.engine.turn import EngineTurn, JournalDraft, Stop
 from runner.autonomy.enums import (
     EntryType,
     GatePolicy,
@@ -16,7 +18,7 @@ from runner.autonomy.enums import (
     StepType,
     TaskStatus,
 )
-from runner.autonomy.inputs import StepReport
+from runner.autonomy.inputs import Receipt, StepReport
 from runner.autonomy.models import (
     ConsumedNonce,
     GateEvidence,
@@ -28,10 +30,73 @@ from runner.autonomy.models import (
 )
 from runner.autonomy.spec.structure import SpecTask
 
-Recorder = Callable[[Turn, StepReport, IssuedStep], Turn]
+# Clocks of one machine may be read in another order than they are written.
+_SKEW = timedelta(seconds=2)
 
 
-def record_outcome(turn: Turn) -> Turn | Stop:
+def check_receipt(
+    step: IssuedStep, report: StepReport, now: datetime, *, since: datetime | None = None
+) -> Receipt | None:
+    """Return the receipt of a report on `execute_verification`, None when it brings none.
+
+    Args:
+        now: by the clock that the receipt's time comes from.
+        since: when the step was issued by that clock, where it is not `step.issued_at`.
+
+    Raises:
+        RefusedError: VERIFICATION_RECEIPT_REQUIRED for success without one,
+            VERIFICATION_RECEIPT_INVALID for one that does not fit the step or its outcome.
+    """
+    receipt = report.verification_receipt
+    if receipt is None:
+        if report.outcome is StepOutcome.SUCCESS:
+            raise RefusedError(
+                ErrorCode.VERIFICATION_RECEIPT_REQUIRED,
+                "A successful verification needs a receipt.",
+            )
+        return None
+    if report.outcome is StepOutcome.SKIPPED:
+        raise _invalid("A verification that was skipped has no receipt.")
+    _check_binding(step, receipt, now, since or step.issued_at)
+    failed = [r.command_hash for r in receipt.results if r.exit_code != 0]
+    if report.outcome is StepOutcome.SUCCESS and failed:
+        raise _invalid("The receipt has exit codes other than 0.", failed_commands=failed)
+    return receipt
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """Return a receipt as it is kept and hashed."""
+    return receipt.model_dump_json()
+
+
+def receipt_hash(receipt: Receipt) -> str:
+    """Return what the session and its journal hold of an accepted receipt."""
+    return "sha256:" + hashlib.sha256(receipt_text(receipt).encode()).hexdigest()
+
+
+def _check_binding(step: IssuedStep, receipt: Receipt, now: datetime, since: datetime) -> None:
+    if receipt.step_id != step.step_id:
+        raise _invalid("The receipt belongs to another step.")
+    if not since - _SKEW <= receipt.issued_at <= now + _SKEW:
+        raise _invalid("The receipt's time lies outside the step's.")
+    issued = Counter(command.command_hash for command in step.commands)
+    reported = Counter(result.command_hash for result in receipt.results)
+    if issued != reported:
+        raise _invalid(
+            "The receipt needs exactly one result for each issued command.",
+            missing=sorted((issued - reported).elements()),
+            unexpected=sorted((reported - issued).elements()),
+        )
+
+
+def _invalid(message: str, **details: object) -> RefusedError:
+    return RefusedError(ErrorCode.VERIFICATION_RECEIPT_INVALID, message, details=details)
+
+
+Recorder = Callable[[EngineTurn, StepReport, IssuedStep], EngineTurn]
+
+
+def record_outcome(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 3: apply the report, retire the step and its proof, and note it in the journal."""
     if turn.report is None or turn.answered is None:
         return turn
@@ -81,7 +146,7 @@ def reopen_gate(state: SessionState, phase_id: str) -> SessionState:
     )
 
 
-def _record_task(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+def _record_task(turn: EngineTurn, report: StepReport, step: IssuedStep) -> EngineTurn:
     task_id = step.task_id or ""
     if report.outcome is StepOutcome.FAILURE:
         failed = _count_failure(turn, report).with_state(retry_task_id=task_id)
@@ -97,14 +162,14 @@ def _record_task(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
     return done.noting(_step_draft(report, step, "Task step completed"))
 
 
-def _skip_task(turn: Turn, state: SessionState, task_id: str) -> SessionState:
+def _skip_task(turn: EngineTurn, state: SessionState, task_id: str) -> SessionState:
     """Leave the task out from now on; a blocked one is out anyway, until it is unblocked."""
     if _is_blocked(turn, task_id):
         return state
     return state.evolve(skipped_task_ids=(*state.skipped_task_ids, task_id))
 
 
-def _is_blocked(turn: Turn, task_id: str) -> bool:
+def _is_blocked(turn: EngineTurn, task_id: str) -> bool:
     task = turn.spec.tasks.get(task_id) if turn.spec is not None else None
     return task is not None and task.status is TaskStatus.BLOCKED
 
@@ -131,7 +196,7 @@ def reopen_task(state: SessionState, phase_id: str, task_id: str) -> SessionStat
     return reopen_gate(state, phase_id)
 
 
-def _refuse_blocked(turn: Turn, task_id: str) -> None:
+def _refuse_blocked(turn: EngineTurn, task_id: str) -> None:
     if _is_blocked(turn, task_id):
         raise RefusedError(
             ErrorCode.VALIDATION_ERROR,
@@ -141,7 +206,7 @@ def _refuse_blocked(turn: Turn, task_id: str) -> None:
         )
 
 
-def _record_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+def _record_verification(turn: EngineTurn, report: StepReport, step: IssuedStep) -> EngineTurn:
     proof = turn.state.pending_step_proof
     since = proof.issued_at if proof is not None else None
     receipt = check_receipt(step, report, turn.env.clock, since=since)
@@ -164,7 +229,7 @@ def _record_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Tu
     return turn.to(state).noting(draft)
 
 
-def _proven(turn: Turn, step: IssuedStep) -> ProvenTree:
+def _proven(turn: EngineTurn, step: IssuedStep) -> ProvenTree:
     """Return what is proved after the step's commands succeeded: on one tree proofs add up."""
     before, tree = turn.state.proven, tree_identity(turn.state, turn.env.tree)
     commands = {command.command_hash for command in step.commands}
@@ -174,8 +239,8 @@ def _proven(turn: Turn, step: IssuedStep) -> ProvenTree:
 
 
 def _reopen_phase(
-    turn: Turn, report: StepReport, step: IssuedStep, receipt_hash: str | None
-) -> Turn:
+    turn: EngineTurn, report: StepReport, step: IssuedStep, receipt_hash: str | None
+) -> EngineTurn:
     """Have a closed phase whose commands fail on the final tree mended, verified and reviewed.
 
     That is a finding and no error of the caller's; `reverified` bounds it. A waiver of the gate
@@ -193,7 +258,7 @@ def _reopen_phase(
     return turn.to(state).noting(draft)
 
 
-def _skip_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+def _skip_verification(turn: EngineTurn, report: StepReport, step: IssuedStep) -> EngineTurn:
     if turn.state.write_lock.enforced:
         raise RefusedError(
             ErrorCode.VERIFICATION_RECEIPT_REQUIRED,
@@ -203,7 +268,7 @@ def _skip_verification(turn: Turn, report: StepReport, step: IssuedStep) -> Turn
     return skipped.noting(_step_draft(report, step, "Verification skipped"))
 
 
-def _record_gate(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+def _record_gate(turn: EngineTurn, report: StepReport, step: IssuedStep) -> EngineTurn:
     if report.outcome is StepOutcome.FAILURE:
         failed = _count_failure(turn, report)
         return failed.noting(_step_draft(report, step, "Review could not run"))
@@ -217,7 +282,7 @@ def _record_gate(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
     return _apply_verdict(turn, report, evidence)
 
 
-def _apply_verdict(turn: Turn, report: StepReport, evidence: GateEvidence) -> Turn:
+def _apply_verdict(turn: EngineTurn, report: StepReport, evidence: GateEvidence) -> EngineTurn:
     state, now = turn.state, turn.env.now
     passed = policy_passes(state.gate_policy, evidence.verdict)
     manual = state.gate_policy is GatePolicy.MANUAL
@@ -244,7 +309,7 @@ def _apply_verdict(turn: Turn, report: StepReport, evidence: GateEvidence) -> Tu
     return judged if passed or manual else _without_refuted_blocks(judged, evidence)
 
 
-def _without_refuted_blocks(turn: Turn, evidence: GateEvidence) -> Turn:
+def _without_refuted_blocks(turn: EngineTurn, evidence: GateEvidence) -> EngineTurn:
     """Set blocked deliverables to pending that the review names: it refutes what they claim.
 
     A block without a reason is a person's decision. It is no claim, and stays.
@@ -271,8 +336,8 @@ def _without_refuted_blocks(turn: Turn, evidence: GateEvidence) -> Turn:
     return turn._replace(spec=spec, state=state)
 
 
-def _refuted_draft(task: SpecTask, evidence: GateEvidence) -> Draft:
-    return Draft(
+def _refuted_draft(task: SpecTask, evidence: GateEvidence) -> JournalDraft:
+    return JournalDraft(
         EntryType.TASK,
         "Block refuted",
         f"{task.id} is pending again: the review of {evidence.phase_id} does not believe that it "
@@ -281,7 +346,7 @@ def _refuted_draft(task: SpecTask, evidence: GateEvidence) -> Draft:
     )
 
 
-def _ack(evidence: GateEvidence, turn: Turn) -> ManualGateAck:
+def _ack(evidence: GateEvidence, turn: EngineTurn) -> ManualGateAck:
     return ManualGateAck(
         gate_attempt_id=evidence.gate_attempt_id,
         phase_id=evidence.phase_id,
@@ -290,7 +355,7 @@ def _ack(evidence: GateEvidence, turn: Turn) -> ManualGateAck:
     )
 
 
-def _record_feedback(turn: Turn, report: StepReport, step: IssuedStep) -> Turn:
+def _record_feedback(turn: EngineTurn, report: StepReport, step: IssuedStep) -> EngineTurn:
     """Mended findings are judged again by verification and review (CONTRACT §5)."""
     if report.outcome is StepOutcome.FAILURE:
         failed = _count_failure(turn, report)
@@ -316,14 +381,14 @@ RECORDERS: Mapping[StepType, Recorder] = {
 }
 
 
-def _count_failure(turn: Turn, report: StepReport) -> Turn:
+def _count_failure(turn: EngineTurn, report: StepReport) -> EngineTurn:
     errors = turn.state.counters.consecutive_errors + 1
     what = report.note or f"{report.step_type} failed"
     state = turn.state.with_counters(consecutive_errors=errors)
     return turn.to(state.with_lifecycle(last_error=what[:500], last_error_at=turn.env.now))
 
 
-def _remember(turn: Turn, report: StepReport) -> RecordedReport:
+def _remember(turn: EngineTurn, report: StepReport) -> RecordedReport:
     proof = turn.state.pending_step_proof
     return RecordedReport(
         step_id=report.step_id,
@@ -334,12 +399,12 @@ def _remember(turn: Turn, report: StepReport) -> RecordedReport:
     )
 
 
-def _waiver_draft(phase_id: str) -> Draft:
+def _waiver_draft(phase_id: str) -> JournalDraft:
     content = f"New work in {phase_id}: the waiver of its gate no longer applies."
-    return Draft(EntryType.GATE, "Gate waiver dropped", content, {"phase_id": phase_id})
+    return JournalDraft(EntryType.GATE, "Gate waiver dropped", content, {"phase_id": phase_id})
 
 
-def _step_draft(report: StepReport, step: IssuedStep, title: str, **extra: Any) -> Draft:
+def _step_draft(report: StepReport, step: IssuedStep, title: str, **extra: Any) -> JournalDraft:
     subject = step.task_id or step.phase_id
     content = f"{step.type} on {subject}: {report.outcome}"
     if report.note:
@@ -353,10 +418,10 @@ def _step_draft(report: StepReport, step: IssuedStep, title: str, **extra: Any) 
         "files_touched": list(report.files_touched),
         "note": report.note,
     }
-    return Draft(EntryType.STEP, title, content, data | extra)
+    return JournalDraft(EntryType.STEP, title, content, data | extra)
 
 
-def _gate_draft(report: StepReport, evidence: GateEvidence, *, passed: bool) -> Draft:
+def _gate_draft(report: StepReport, evidence: GateEvidence, *, passed: bool) -> JournalDraft:
     titles = [f"{finding.severity}: {finding.title}" for finding in evidence.findings]
     content = f"Verdict {evidence.verdict}, {'passed' if passed else 'not passed'}."
     if titles:
@@ -375,4 +440,4 @@ def _gate_draft(report: StepReport, evidence: GateEvidence, *, passed: bool) -> 
         "note": report.note,
         "files_touched": list(report.files_touched),
     }
-    return Draft(EntryType.GATE, "Gate evaluated", content, data)
+    return JournalDraft(EntryType.GATE, "Gate evaluated", content, data)

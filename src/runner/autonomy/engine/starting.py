@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from runner.autonomy.engine.phases import enter_phase
 from runner.autonomy.engine.progress import Progress
 from runner.autonomy.engine.transition import Transition, seal
-from runner.autonomy.engine.turn import Draft, Env, Turn
+from runner.autonomy.engine.turn import EngineTurn, Env, JournalDraft
 from runner.autonomy.enums import EntryType, GatePolicy, TaskStatus
 from runner.autonomy.models import (
     Counters,
-    Limits,
     LostSession,
+    SessionLimits,
     SessionState,
     StopConditions,
     WriteLock,
@@ -22,7 +22,7 @@ from runner.autonomy.spec.structure import Spec
 class StartOptions:
     """What a caller may choose at the start."""
 
-    limits: Limits
+    limits: SessionLimits
     stop_conditions: StopConditions
     write_lock: WriteLock
     gate_policy: GatePolicy
@@ -82,19 +82,21 @@ def open_first_phase(state: SessionState, spec: Spec, env: Env) -> SessionState:
     first = Progress.of(state, spec).first_open(state) or (spec.phases or (None,))[-1]
     if first is None:
         return state.evolve(active_phase_id=None)
-    return enter_phase(state, first.id, Turn(state=state, spec=spec, env=env))
+    return enter_phase(state, first.id, EngineTurn(state=state, spec=spec, env=env))
 
 
-def _started(state: SessionState) -> Draft:
+def _started(state: SessionState) -> JournalDraft:
     content = f"Session {state.id} started with gate_policy={state.gate_policy}"
     data = {"gate_policy": state.gate_policy, "spec_id": state.spec_id}
-    return Draft(EntryType.SESSION, "Autonomous session started", content, data)
+    return JournalDraft(EntryType.SESSION, "Autonomous session started", content, data)
 
 
-def _lost(gone: LostSession) -> Draft:
+def _lost(gone: LostSession) -> JournalDraft:
     content = (
         f"Session {gone.session_id} was live, last seen {gone.last_seen_at.isoformat()}, and has "
         "vanished with all its files. Its counters, gates and journal are gone; this session "
         "begins anew in its place."
     )
-    return Draft(EntryType.SESSION, "Live session lost", content, gone.model_dump(mode="json"))
+    return JournalDraft(
+        EntryType.SESSION, "Live session lost", content, gone.model_dump(mode="json")
+    )

@@ -4,20 +4,67 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from runner.autonomy.engine.agreeing import change_of_commands, draft_of_change
-from runner.autonomy.engine.turn import Issue, Turn
-from runner.autonomy.enums import GateStatus, PauseReason, ReviewScope, StepType
+from runner.autonomy.engine.turn import EngineTurn, Issue, JournalDraft
+from runner.autonomy.enums import EntryType, GateStatus, PauseReason, ReviewScope, StepType
 from runner.autonomy.models import (
     GateFinding,
     IssuedStep,
+    SessionState,
     StepProof,
     VerificationCommand,
 )
 from runner.autonomy.spec.structure import Spec, command_hash
 from runner.autonomy.tokens import step_proof_token, token_hash
 
+# The text of commands is no structure: a change of it stops nothing. It decides what a verification
+# proves, though, so it is told wherever it counts.
 
-class Instruction(NamedTuple):
+
+def change_of_commands(state: SessionState, spec: Spec, phase_id: str) -> dict[str, Any] | None:
+    """Return what a phase's commands in `status.json` were and are, None when they are the same.
+
+    What they were is their state at the start or the last rebase. A session of before this was
+    kept tells of no change, nor do phases that it has never seen.
+    """
+    agreed = state.agreed_commands
+    if agreed is None or all(shape.id != phase_id for shape in state.workflow_structure.phases):
+        return None
+    was, now = agreed.get(phase_id, ()), spec.own_commands(phase_id)
+    if was == now:
+        return None
+    return {"phase_id": phase_id, "was": list(was), "is": list(now)}
+
+
+def changed_commands(state: SessionState, spec: Spec) -> list[dict[str, Any]]:
+    """Return the changes of all phases, in the order of the spec."""
+    changes = (change_of_commands(state, spec, phase.id) for phase in spec.phases)
+    return [change for change in changes if change is not None]
+
+
+def draft_of_change(change: dict[str, Any], step_id: str) -> JournalDraft:
+    """Return what the journal says when a step verifies by changed commands."""
+    return JournalDraft(
+        EntryType.SESSION,  # a step entry would count as a report of one
+        "Verification commands changed",
+        warning_of_change(change),
+        {**change, "step_id": step_id},
+    )
+
+
+def warning_of_change(change: dict[str, Any]) -> str:
+    """Say it in one sentence."""
+    return (
+        f"The verification commands of {change['phase_id']} were changed in status.json since the "
+        f"session's start or last rebase: they were {_listed(change['was'])}; they are "
+        f"{_listed(change['is'])}."
+    )
+
+
+def _listed(commands: list[str]) -> str:
+    return ", ".join(f"`{command}`" for command in commands) or "none"
+
+
+class CallInstruction(NamedTuple):
     """A call that leads through a step, named as the MCP server names it (CONTRACT §7).
 
     Attributes:
@@ -37,25 +84,27 @@ class Instruction(NamedTuple):
 _SESSION = ("session_id",)
 
 
-def _report(description: str) -> Instruction:
+def _report(description: str) -> CallInstruction:
     needs = ("last_step_result",)
-    return Instruction("task", "session-step", description, "report", _SESSION, needs)
+    return CallInstruction("task", "session-step", description, "report", _SESSION, needs)
 
 
-def _task(action: str, description: str, *needs: str) -> Instruction:
-    return Instruction("task", action, description, given=("task_id",), needs=needs)
+def _task(action: str, description: str, *needs: str) -> CallInstruction:
+    return CallInstruction("task", action, description, given=("task_id",), needs=needs)
 
 
-_REVIEW = Instruction(
+_REVIEW = CallInstruction(
     "review",
     "fidelity-gate",
     "Review the phase against the spec and get gate evidence",
     given=("session_id", "phase_id", "step_id"),
     needs=("verdict",),
 )
-_FINDINGS = Instruction("journal", "list", "Read the findings of the latest review", given=_SESSION)
+_FINDINGS = CallInstruction(
+    "journal", "list", "Read the findings of the latest review", given=_SESSION
+)
 
-INSTRUCTIONS: Mapping[StepType, tuple[Instruction, ...]] = {
+INSTRUCTIONS: Mapping[StepType, tuple[CallInstruction, ...]] = {
     StepType.IMPLEMENT_TASK: (
         _task("prepare", "Load the deliverable and its acceptance criteria"),
         _task("start", "Note in the journal that work on it begins", "autonomy_step_proof"),
@@ -71,7 +120,7 @@ INSTRUCTIONS: Mapping[StepType, tuple[Instruction, ...]] = {
 }
 
 
-def issue_step(turn: Turn, issue: Issue) -> tuple[Turn, dict[str, Any]]:
+def issue_step(turn: EngineTurn, issue: Issue) -> tuple[EngineTurn, dict[str, Any]]:
     """Make the step outstanding, with a fresh proof, and return it as the caller sees it.
 
     The token stands in it as None; whoever gives the answer derives it.
@@ -137,7 +186,7 @@ def describe_step(
 
 
 def describe_stop(
-    turn: Turn, step_type: StepType, message: str, reason: PauseReason | None = None
+    turn: EngineTurn, step_type: StepType, message: str, reason: PauseReason | None = None
 ) -> dict[str, Any]:
     """Return a `pause` or `complete_spec` step; nobody reports on it."""
     return {
@@ -163,7 +212,7 @@ def instructions(session_id: str, step: IssuedStep) -> list[dict[str, Any]]:
     return [_described(row, known) for row in INSTRUCTIONS.get(step.type, ())]
 
 
-def _described(row: Instruction, known: Mapping[str, str | None]) -> dict[str, Any]:
+def _described(row: CallInstruction, known: Mapping[str, str | None]) -> dict[str, Any]:
     command = {} if row.command is None else {"command": row.command}
     return {
         "tool": row.tool,
@@ -179,7 +228,7 @@ def _is_feedback(issue: Issue) -> bool:
     return issue.type is StepType.ADDRESS_FIDELITY_FEEDBACK
 
 
-def _findings(turn: Turn, issue: Issue) -> tuple[GateFinding, ...] | None:
+def _findings(turn: EngineTurn, issue: Issue) -> tuple[GateFinding, ...] | None:
     """Return what a review found that the step is to deal with, None where none is about it."""
     gate = turn.state.gate(issue.phase_id)
     if _is_feedback(issue):
@@ -191,7 +240,7 @@ def _findings(turn: Turn, issue: Issue) -> tuple[GateFinding, ...] | None:
     return found or None
 
 
-def _scope(turn: Turn, issue: Issue) -> ReviewScope | None:
+def _scope(turn: EngineTurn, issue: Issue) -> ReviewScope | None:
     """Return what a review looks at: the whole specification where no other phase is open."""
     if issue.type is not StepType.RUN_FIDELITY_GATE:
         return None
@@ -201,7 +250,7 @@ def _scope(turn: Turn, issue: Issue) -> ReviewScope | None:
     return ReviewScope.SPEC if is_last else ReviewScope.PHASE
 
 
-def _commands(turn: Turn, issue: Issue) -> tuple[VerificationCommand, ...]:
+def _commands(turn: EngineTurn, issue: Issue) -> tuple[VerificationCommand, ...]:
     phase = turn.known_spec.phase(issue.phase_id)
     if issue.type is not StepType.EXECUTE_VERIFICATION or phase is None:
         return ()
@@ -211,7 +260,7 @@ def _commands(turn: Turn, issue: Issue) -> tuple[VerificationCommand, ...]:
     )
 
 
-def _proof(turn: Turn, step: IssuedStep) -> StepProof:
+def _proof(turn: EngineTurn, step: IssuedStep) -> StepProof:
     state, now = turn.state, turn.env.now
     expires_at = now + timedelta(minutes=state.write_lock.step_proof_ttl_minutes)
     token = step_proof_token(

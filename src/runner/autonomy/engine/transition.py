@@ -10,14 +10,14 @@ from runner.autonomy.engine.phases import close_timing
 from runner.autonomy.engine.steps import describe_stop, issue_step
 from runner.autonomy.engine.turn import (
     Complete,
-    Draft,
+    EngineTurn,
     Env,
     Fail,
     Issue,
+    JournalDraft,
     Pause,
     Rest,
     Stop,
-    Turn,
 )
 from runner.autonomy.enums import (
     EntryType,
@@ -54,12 +54,12 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    turn: Turn
+    turn: EngineTurn
     step: dict[str, Any] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def conclude(turn: Turn, stop: Stop, *, before: SessionState, command: str) -> Transition:
+def conclude(turn: EngineTurn, stop: Stop, *, before: SessionState, command: str) -> Transition:
     """Turn the way a turn ended into a transition; `before` is the state it began with."""
     ending = _end(turn, stop)
     state = ending.turn.state
@@ -74,7 +74,7 @@ def conclude(turn: Turn, stop: Stop, *, before: SessionState, command: str) -> T
     )
 
 
-def _with_answer(state: SessionState, turn: Turn, stored: StoredResponse) -> SessionState:
+def _with_answer(state: SessionState, turn: EngineTurn, stored: StoredResponse) -> SessionState:
     """Keep the answer, also beside the report that it answers."""
     report = state.last_report
     if turn.answered is not None and report is not None:
@@ -83,7 +83,10 @@ def _with_answer(state: SessionState, turn: Turn, stored: StoredResponse) -> Ses
 
 
 def seal(
-    state: SessionState, env: Env, drafts: tuple[Draft, ...], changes: tuple[TaskChange, ...] = ()
+    state: SessionState,
+    env: Env,
+    drafts: tuple[JournalDraft, ...],
+    changes: tuple[TaskChange, ...] = (),
 ) -> SessionState:
     """Return the state as it is to be written: next version, numbered entries in the outbox.
 
@@ -139,7 +142,7 @@ def answer(
     }
 
 
-def paused(turn: Turn, pause: Pause) -> Turn:
+def paused(turn: EngineTurn, pause: Pause) -> EngineTurn:
     """Return the turn with its session paused, and the one journal entry about it."""
     state, now = turn.state, turn.env.now
     state = state.evolve(
@@ -152,11 +155,11 @@ def paused(turn: Turn, pause: Pause) -> Turn:
     )
     data = {"pause_reason": pause.reason, "details": dict(pause.details)}
     content = f"Session {state.id} paused: {pause.reason}. {pause.message}"
-    draft = Draft(EntryType.SESSION, "Session paused", content, data)
+    draft = JournalDraft(EntryType.SESSION, "Session paused", content, data)
     return turn.to(state).noting(draft)
 
 
-def _end(turn: Turn, stop: Stop) -> _Ending:
+def _end(turn: EngineTurn, stop: Stop) -> _Ending:
     match stop:
         case Issue():
             issued, step = issue_step(turn, stop)
@@ -171,24 +174,24 @@ def _end(turn: Turn, stop: Stop) -> _Ending:
             return _Ending(turn, details=_trigger_of_rest(turn.state))
 
 
-def _end_paused(turn: Turn, pause: Pause) -> _Ending:
+def _end_paused(turn: EngineTurn, pause: Pause) -> _Ending:
     if pause.reason is PauseReason.PHASE_COMPLETE:
         turn = turn._replace(state=close_timing(turn.state, turn), crossed=True)
     step = describe_stop(turn, StepType.PAUSE, pause.message, pause.reason)
     return _Ending(paused(turn, pause), step, pause.details)
 
 
-def _end_failed(turn: Turn, fail: Fail) -> _Ending:
+def _end_failed(turn: EngineTurn, fail: Fail) -> _Ending:
     state = turn.state.evolve(
         status=SessionStatus.FAILED, failure_reason=fail.reason
     ).with_lifecycle(last_error=fail.message, last_error_at=turn.env.now)
     data = {"failure_reason": fail.reason, "details": dict(fail.details)}
     content = f"Session {state.id} failed: {fail.reason}. {fail.message}"
-    draft = Draft(EntryType.SESSION, "Session failed", content, data)
+    draft = JournalDraft(EntryType.SESSION, "Session failed", content, data)
     return _Ending(turn.to(state).noting(draft), None, {"message": fail.message, **fail.details})
 
 
-def _end_completed(turn: Turn) -> _Ending:
+def _end_completed(turn: EngineTurn) -> _Ending:
     state = close_timing(turn.state, turn)
     seconds = max((turn.env.now - state.created_at).total_seconds(), 0.0)
     state = state.evolve(status=SessionStatus.COMPLETED, report_exempt=False).with_lifecycle(
@@ -200,7 +203,7 @@ def _end_completed(turn: Turn) -> _Ending:
     )
     data = {**details, "total_duration_seconds": seconds}
     done = turn._replace(state=state, crossed=True).noting(
-        Draft(EntryType.SESSION, "Session completed", content, data)
+        JournalDraft(EntryType.SESSION, "Session completed", content, data)
     )
     message = "All achievable deliverables have passed."
     return _Ending(done, describe_stop(done, StepType.COMPLETE_SPEC, message), details)
@@ -213,7 +216,7 @@ def _trigger_of_rest(state: SessionState) -> dict[str, Any]:
     return {"pause_trigger": ErrorCode.HEARTBEAT_STALE}
 
 
-def _completion(turn: Turn) -> dict[str, Any]:
+def _completion(turn: EngineTurn) -> dict[str, Any]:
     return {
         "tasks_completed": turn.state.counters.tasks_completed,
         "blocked_task_ids": [

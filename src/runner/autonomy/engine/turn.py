@@ -72,7 +72,7 @@ class Env:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class JournalDraft:
     """A journal entry before it gets its number."""
 
     entry_type: EntryType
@@ -122,7 +122,7 @@ class Rest:
 Stop = Issue | Pause | Fail | Complete | Rest
 
 
-class Turn(NamedTuple):
+class EngineTurn(NamedTuple):
     """One request on its way through the rules. A tuple: a step copies it some fifteen times.
 
     Attributes:
@@ -140,22 +140,22 @@ class Turn(NamedTuple):
     report: StepReport | None = None
     spec_problem: str | None = None
     answered: IssuedStep | None = None
-    drafts: tuple[Draft, ...] = ()
+    drafts: tuple[JournalDraft, ...] = ()
     changes: tuple[TaskChange, ...] = ()
     crossed: bool = False
     progress: Progress | None = None
 
-    def with_state(self, **changes: Any) -> "Turn":
+    def with_state(self, **changes: Any) -> "EngineTurn":
         return self._replace(state=self.state.evolve(**changes))
 
-    def to(self, state: SessionState) -> "Turn":
+    def to(self, state: SessionState) -> "EngineTurn":
         return self._replace(state=state)
 
-    def noting(self, draft: Draft) -> "Turn":
+    def noting(self, draft: JournalDraft) -> "EngineTurn":
         """Add a journal entry."""
         return self._replace(drafts=(*self.drafts, draft))
 
-    def marking(self, task_id: str, status: TaskStatus, reason: str | None = None) -> "Turn":
+    def marking(self, task_id: str, status: TaskStatus, reason: str | None = None) -> "EngineTurn":
         """Have the deliverable's status set; `reason` says why it is blocked."""
         change = TaskChange(task_id=task_id, status=status, reason=reason)
         return self._replace(changes=(*self.changes, change))
@@ -174,4 +174,4 @@ class Turn(NamedTuple):
         return self.progress
 
 
-Rule = Callable[[Turn], Turn | Stop]
+Rule = Callable[[EngineTurn], EngineTurn | Stop]

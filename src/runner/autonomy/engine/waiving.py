@@ -12,7 +12,7 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.lifecycle import finish, require_status
 from runner.autonomy.engine.progress import Progress
 from runner.autonomy.engine.transition import Transition, seal
-from runner.autonomy.engine.turn import Draft, Env, Turn
+from runner.autonomy.engine.turn import EngineTurn, Env, JournalDraft
 from runner.autonomy.enums import EntryType, GateStatus, SessionStatus, StepType
 from runner.autonomy.models import SessionState
 from runner.autonomy.spec.structure import Spec
@@ -65,10 +65,10 @@ def waive_gate(
         "verdict": before.verdict,
         **why.data,
     }
-    draft = Draft(
+    draft = JournalDraft(
         EntryType.GATE, "Gate waived", f"The gate of {phase_id} was waived ({why}).", data
     )
-    turn = Turn(state=_without_review(waived, phase_id), spec=None, env=env, drafts=(draft,))
+    turn = EngineTurn(state=_without_review(waived, phase_id), spec=None, env=env, drafts=(draft,))
     return finish(turn, {})
 
 
@@ -78,10 +78,10 @@ def audit_start(started: Transition, why: Justification, env: Env) -> Transition
     drafts = []
     if not state.write_lock.enforced:
         content = f"Session {state.id} works without the write lock ({why})."
-        drafts.append(Draft(EntryType.SESSION, "Write lock bypassed", content, why.data))
+        drafts.append(JournalDraft(EntryType.SESSION, "Write lock bypassed", content, why.data))
     if not state.gates_required:
         content = f"Session {state.id} closes phases without fidelity gates ({why})."
-        drafts.append(Draft(EntryType.SESSION, "Gates switched off", content, why.data))
+        drafts.append(JournalDraft(EntryType.SESSION, "Gates switched off", content, why.data))
     if not drafts:
         return started
     sealed = seal(state, env, tuple(drafts))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from runner.autonomy.calls import Call
+from runner.autonomy.calls import ControlCall
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus, StepType
 from runner.autonomy.models import SessionState
@@ -69,7 +69,7 @@ _TIMEOUTS: Mapping[str, Metric] = {
 class Observation(NamedTuple):
     """A call with its answer, as the measuring functions see it."""
 
-    call: Call
+    call: ControlCall
     code: str | None
     data: Mapping[str, Any]
     proof_given: bool

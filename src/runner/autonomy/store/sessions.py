@@ -14,7 +14,7 @@ from runner.autonomy.models import SessionState
 from runner.autonomy.store.anchors import Anchors
 from runner.autonomy.store.layout import Layout, is_session_id
 from runner.autonomy.store.regular import is_replaced, read_regular
-from runner.autonomy.store.sealing import Sealer
+from runner.autonomy.store.trust import Sealer
 from runner.errors import StateCorruptError, StateError
 from runner.files import write_atomic, write_error
 

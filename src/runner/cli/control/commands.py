@@ -2,29 +2,150 @@
 
 import inspect
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from runner.app.exit_codes import FAILURE, USAGE
 from runner.autonomy.placing import place_of, placed
 from runner.cli.control.parameters import DocumentError, Parameter, read_values
 from runner.cli.control.scene import Lines, Scene, screen_width, utc_now
-from runner.cli.control.trouble import refusal_lines, warning_lines
-from runner.cli.control.usage import ControlTyperCommand, ControlTyperGroup, refused
 from runner.cli.options import AsJson
 from runner.deliverables.spec_text import SpecText
 from runner.errors import RunnerError, UsageError
+from runner.text.columns import wrap
 from runner.text.output import Output
 from runner.text.safe import inert, json_text
 
 if TYPE_CHECKING:
     from runner.autonomy.envelope import Envelope
     from runner.autonomy.service import ControlPlane
+
+
+# Typer does not export its UsageError, which BadParameter is a kind of.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+_JSON = "--json"
+
+
+class ControlTyperCommand(TyperCommand):
+    """A command that answers bad usage with an envelope, too, where --json stands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        wants_json = _JSON in args
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            _answer(error, wants_json=wants_json)
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except _UsageError as error:
+            _answer(error, wants_json=bool(ctx.params.get("as_json")))
+            raise
+
+
+class ControlTyperGroup(TyperGroup):
+    """A group that does so for options and commands that there are not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        wants_json = _JSON in args
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            _answer(error, wants_json=wants_json)
+            raise
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        wants_json = _JSON in args
+        try:
+            return super().resolve_command(ctx, args)
+        except _UsageError as error:
+            known = ", ".join(self.list_commands(ctx))
+            error.message = f"{error.message} Commands of {ctx.command_path}: {known}."  # type: ignore[attr-defined]
+            _answer(error, wants_json=wants_json)
+            raise
+
+
+def refused(problem: RunnerError | str) -> "Envelope":
+    """Return the envelope of a refusal; a text is what is wrong with the input."""
+    from runner.autonomy.codes import ErrorCode, RefusedError  # noqa: PLC0415 - pydantic is slow
+    from runner.autonomy.envelope import failure  # noqa: PLC0415
+    from runner.autonomy.service import new_ulid  # noqa: PLC0415
+
+    if isinstance(problem, str):
+        problem = RefusedError(ErrorCode.VALIDATION_ERROR, problem)
+    return failure(problem, request_id=new_ulid("req"))
+
+
+def _answer(error: Exception, *, wants_json: bool) -> None:
+    if wants_json:
+        said: str = getattr(error, "format_message", error.__str__)()
+        typer.echo(json_text(refused(said)))
+
+
+_MARGIN = " " * 7
+
+_UNSHOWN = frozenset({"field", "problem"})
+
+
+def refusal_lines(
+    envelope: Mapping[str, Any], parameters: Sequence[Parameter], scene: Scene
+) -> Iterator[str]:
+    """Yield what was refused, why, and what to do next."""
+    data = envelope["data"]
+    code = data["error_code"]
+    said = _in_options(envelope["error"], parameters)
+    yield from wrap(f"{said} ({code})", scene.width, _MARGIN, "Error: ")
+    yield from wrap(_in_options(data["remediation"], parameters), scene.width, _MARGIN)
+    for key, value in data["details"].items():
+        if key not in _UNSHOWN and value not in (None, "", [], {}):
+            yield from wrap(f"{key.replace('_', ' ')}: {_shown(value)}", scene.width, _MARGIN)
+    recommended = [a for a in data.get("recommended_actions") or () if a.get("command")]
+    for action in recommended:
+        yield from scene.pasteable(inert(action["command"]), "Next:  ")
+        yield from wrap(action["description"], scene.width, _MARGIN)
+
+
+def warning_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what went wrong without stopping the command, and what will stop working."""
+    deprecated = envelope["meta"].get("deprecated")
+    if deprecated is not None:
+        said = "{action} is deprecated, and goes with {removal_target}. Use {replacement}."
+        yield from wrap(said.format_map(deprecated), 80, " " * 9, "Warning: ")
+    for warning in envelope["meta"].get("warnings") or ():
+        yield from wrap(warning, 80, " " * 9, "Warning: ")
+
+
+def _in_options(message: str, parameters: Sequence[Parameter]) -> str:
+    """Return the message with parameters named as on the command line.
+
+    Plain words are left alone but at the beginning, where the library names what is wrong.
+    """
+    for parameter in parameters:
+        anywhere = (
+            rf"\b{parameter.key}\b"
+            if "_" in parameter.key
+            else rf"^{parameter.key}(?=[:.]| must | is )"
+        )
+        message = re.sub(anywhere, f"--{parameter.option}", message)
+    return message
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(entry)}" for key, entry in value.items() if entry)
+    return str(value)
+
 
 Performer: TypeAlias = "Callable[[ControlPlane, Mapping[str, Any]], Envelope]"
 

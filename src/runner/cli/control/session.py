@@ -1,18 +1,77 @@
 """`runner session`: the life of autonomous sessions."""
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 from runner.cli.control.commands import ControlCommand, control_group
 from runner.cli.control.journal import event_lines
-from runner.cli.control.parameters import (
-    PAGE,
-    SESSION,
-    SPEC_ID,
-    Parameter,
-    integer,
-    switch,
-)
-from runner.cli.control.session_config import CONFIG
+from runner.cli.control.parameters import PAGE, SESSION, SPEC_ID, Parameter, integer, switch
+from runner.cli.control.scene import Scene
 from runner.cli.control.session_text import list_lines, reset_lines, session_lines
 from runner.cli.help_text import help_text
+
+if TYPE_CHECKING:
+    from runner.autonomy.envelope import Envelope
+    from runner.autonomy.service import ControlPlane
+
+
+_COMMAND = Parameter("command", "What to do.", metavar="get|set", positional=True)
+
+
+def configured(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope":
+    """Answer `session config` as the MCP server answers `session-config`."""
+    from runner.autonomy.commands.session_config import (  # noqa: PLC0415 - pydantic is slow
+        REMOVAL_TARGET,
+        SessionConfig,
+        replacement,
+    )
+
+    given = dict(values)
+    envelope = SessionConfig(plane).call(given.pop(_COMMAND.key, "get"), given)
+    instead = replacement(given)
+    if instead is not None:
+        envelope["meta"]["deprecated"] = {
+            "action": "runner session config",
+            "replacement": f"runner session {instead}",
+            "removal_target": REMOVAL_TARGET,
+        }
+    return envelope
+
+
+def _lines(scene: Scene) -> Iterator[str]:
+    view = scene.data
+    if view["session_id"] is None:
+        yield "There is no live session."
+        yield from scene.next("session", "start")
+        return
+    yield from scene.labelled(
+        ("Session", view["session_id"]),
+        ("Spec", view["spec_id"] or ""),
+        ("Status", view["status"]),
+        ("Gate policy", view.get("gate_policy") or ""),
+    )
+
+
+CONFIG = ControlCommand(
+    "session",
+    "config",
+    help_text(
+        "Show what the live session is configured with.",
+        ("runner session config", ""),
+        details="--auto-mode and --no-auto-mode are deprecated: they start and pause a session, as "
+        "`runner session start` and `runner session pause` do.",
+    ),
+    (
+        _COMMAND,
+        Parameter("get", "Read, which is the default.", switch),
+        Parameter("auto_mode", "Deprecated: start a session, or pause it.", switch),
+        SPEC_ID,
+    ),
+    _lines,
+    perform=configured,
+    hidden=True,
+)
+
 
 _REASON = Parameter("reason", "Why; it is written into the journal.")
 

@@ -1,17 +1,64 @@
 """Permanent lines alone: for pipes, log files, `--quiet`, `--debug` and dumb terminals."""
 
+import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
-from runner.cli.presenter.activity import Activity, Clock
-from runner.cli.presenter.debug import debug_lines
-from runner.cli.presenter.lines import Level, Line
+from runner.cli.presenter.activity import Activity, Clock, retry_label, tool_label
+from runner.cli.presenter.lines import Level, Line, Tone
+from runner.cli.presenter.lines import line as line_of
 from runner.cli.presenter.narration import Narrator
-from runner.events import RunEvent
+from runner.events import (
+    RunEvent,
+    SessionActivity,
+    StreamApiRetry,
+    StreamEnd,
+    StreamText,
+    StreamThinking,
+    StreamToolInvocation,
+    StreamToolResponse,
+)
 from runner.text.output import Output, Ticker
+from runner.text.safe import inert, inert_lines
+
+_THINKING_LIMIT = 200
+_MARGIN = "    | "  # keeps a line of a tool's output from passing for one of ours
+
+
+def debug_lines(event: RunEvent) -> list[Line]:
+    """Return the extra lines for `event`; those that are always shown are not among them."""
+    if not isinstance(event, SessionActivity):
+        return []
+    return [line_of(text, Tone.FAINT) for text in _texts(event)]
+
+
+def _texts(activity: SessionActivity) -> Iterator[str]:
+    match activity.event:
+        case StreamThinking(text=text):
+            yield f"  [thinking] {inert(text, _THINKING_LIMIT)}".rstrip()
+        case StreamText(text=text):
+            yield "  [text]"
+            yield from _block(text)
+        case StreamToolInvocation(name=name, input=arguments):
+            yield f"  [tool] {tool_label(name)}"
+            yield from _block(json.dumps(arguments, ensure_ascii=False, indent=2, default=str))
+        case StreamToolResponse(content=content, is_error=is_error):
+            yield "  [tool error]" if is_error else "  [tool answer]"
+            yield from _block(content)
+        case StreamApiRetry() as retry:
+            yield f"  [retry] {retry_label(retry)}"
+        case StreamEnd():
+            yield "  [end]"
+        case _:
+            return
+
+
+def _block(text: str) -> Iterator[str]:
+    return (f"{_MARGIN}{content}".rstrip() for content in inert_lines(text))
+
 
 PROGRESS_SECONDS = 60.0
 _TICK_SECONDS = 1.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from runner.checkpoints.ledger import PLANNING, REVIEWED, Ledger
+from runner.checkpoints.ledger import PLANNING, REVIEWED, CheckpointLedger
 from runner.checkpoints.phase_diff import (
     ChangedFile,
     NoComparisonError,
@@ -153,7 +153,9 @@ class PhaseBriefing:
         if base is None:
             why = _NO_REPOSITORY if repository is None else "its beginning was not kept"
             return [_no_diff(why)]
-        diff = PhaseDiff(repository or folder_alone(self._project), base, Ledger(self._project))
+        diff = PhaseDiff(
+            repository or folder_alone(self._project), base, CheckpointLedger(self._project)
+        )
         lost = [] if repository is not None else [_LOST_REPOSITORY]
         try:
             return [*lost, *_diff(diff, commands), *self._beside(diff, commands)]

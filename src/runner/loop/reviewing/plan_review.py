@@ -7,13 +7,13 @@ from pathlib import Path
 import anyio
 
 from runner.autonomy.engine.gates import policy_passes
-from runner.autonomy.enums import GatePolicy, Verdict
+from runner.autonomy.enums import GatePolicy, GateVerdict
 from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.review import Finding, ReviewVerdict
 from runner.events import ExitReason, Notice
-from runner.loop.assignment import Assignment
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.planning import planned
+from runner.loop.prompts import Assignment
 from runner.loop.reviewing.plan_brief import plan_briefing, revision_briefing
 from runner.loop.sessions import Sessions
 from runner.loop.termination import REVIEW_RULES, SESSION_RULES, Ending
@@ -137,7 +137,7 @@ class PlanReview:
     def _note(self, stand: PlanRecord, review: ReviewVerdict) -> None:
         """Record what follows from a verdict, and tell people."""
         policy, rounds = self._settings.policy, stand.rounds + 1
-        accepted = policy_passes(policy, Verdict(review.verdict.value))
+        accepted = policy_passes(policy, GateVerdict(review.verdict.value))
         corrects = stand.planned and not stand.begun and policy is not GatePolicy.MANUAL
         if accepted:
             stage = PlanStage.ACCEPTED

@@ -7,7 +7,7 @@ from runner.events import ExitReason
 from runner.loop.sessions import Sessions
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.review import NoVerdictError, have_reviewed
-from runner.loop.steps.step import Step
+from runner.loop.steps.step import CurrentStep
 from runner.loop.termination import Ending
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class ReviewFlow:
 
     command = "review"
 
-    def __init__(self, step: Step, context: Callable[[Sessions], StepContext]) -> None:
+    def __init__(self, step: CurrentStep, context: Callable[[Sessions], StepContext]) -> None:
         self.verdict: ReviewVerdict | None = None
         self._step = step
         self._context = context

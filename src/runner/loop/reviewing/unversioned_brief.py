@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from runner.checkpoints.unversioned import Differences, Entry, Manifest
+from runner.checkpoints.unversioned import Differences, Manifest, UnversionedEntry
 from runner.files import read_regular
 from runner.loop.reviewing.check_files import is_check_file
 from runner.text.messages import plural
@@ -37,7 +37,7 @@ _FIRST = ("on PATH", "git obeys it")
 class _Line:
     change: str
     path: str
-    entry: Entry
+    entry: UnversionedEntry
     why: str
 
     @property
@@ -111,12 +111,12 @@ class Beside:
             yield f"{plural(len(unread), 'folder')} can't be read. Nobody knows what is in them:"
             yield fenced("\n".join(_name(path) for path in unread[:_LISTED_UNREAD]), "paths")
 
-    def _lines(self, change: str, entries: Mapping[bytes, Entry]) -> Iterator[_Line]:
+    def _lines(self, change: str, entries: Mapping[bytes, UnversionedEntry]) -> Iterator[_Line]:
         for path, entry in entries.items():
             if not entry.is_unread_folder:
                 yield _Line(change, os.fsdecode(path), entry, self._why(os.fsdecode(path), entry))
 
-    def _why(self, path: str, entry: Entry) -> str:
+    def _why(self, path: str, entry: UnversionedEntry) -> str:
         """Return why a file is worth a look, "" where nothing says so."""
         place = PurePosixPath(path)
         checks: tuple[tuple[str, Callable[[], bool]], ...] = (

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from runner.deliverables.review import ReviewVerdict
-from runner.loop.assignment import Assignment
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.edited_inputs import Edits
 from runner.loop.plane import Plane
-from runner.loop.sessions import Sessions, Turn
-from runner.loop.steps.step import Outcome, Step
+from runner.loop.prompts import Assignment
+from runner.loop.sessions import Sessions, SessionTurn
+from runner.loop.steps.step import CurrentStep, StepOutcome
 from runner.loop.termination import REVIEW_RULES, SESSION_RULES, RunEndedError
 from runner.marker import Instruction
 from runner.ports import ReviewBriefing, RunSink, Verifier
@@ -57,7 +57,9 @@ class StepContext:
     most_sessions: int = MOST_SESSIONS
     spent: Counter[str] = field(default_factory=Counter)
 
-    async def work(self, assignment: Assignment, *, follower: Instruction | None = None) -> Turn:
+    async def work(
+        self, assignment: Assignment, *, follower: Instruction | None = None
+    ) -> SessionTurn:
         """Run agent sessions until one says something about the work; return what it gave.
 
         A session that crashed or met a limit is tried again, within the bounds of the run; what
@@ -98,4 +100,4 @@ class StepContext:
         return bound and self.claims.word.value != "pending"
 
 
-Executor = Callable[[Step, StepContext], Awaitable[Outcome]]
+Executor = Callable[[CurrentStep, StepContext], Awaitable[StepOutcome]]

@@ -2,17 +2,17 @@
 
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.events import Notice, StatusChanged
-from runner.loop.assignment import Assignment
+from runner.loop.prompts import Assignment
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.remediate import listed_findings
-from runner.loop.steps.step import Outcome, Step, failure, skipped, success
+from runner.loop.steps.step import CurrentStep, StepOutcome, failure, skipped, success
 from runner.marker import Instruction
 from runner.text.messages import plural
 
 _KEPT = "Its agent had said so when an earlier run was cut off."
 
 
-async def implement_task(step: Step, context: StepContext) -> Outcome:
+async def implement_task(step: CurrentStep, context: StepContext) -> StepOutcome:
     """Have the deliverable implemented, in as many sessions as make progress.
 
     The agent's word is what `set_status` left; it counts even if its session broke off later.
@@ -57,7 +57,7 @@ def _stuck(task_id: str, sessions: int) -> str:
     )
 
 
-def _refuted(step: Step) -> str | None:
+def _refuted(step: CurrentStep) -> str | None:
     """Return what a review found about the deliverable that an agent had blocked."""
     if not step.findings:
         return None
@@ -83,7 +83,7 @@ def announce(task_id: str, status: Status, context: StepContext) -> None:
     context.sink(StatusChanged(task_id, status.value, found.description if found else ""))
 
 
-async def _block(step: Step, context: StepContext, said: str) -> Outcome:
+async def _block(step: CurrentStep, context: StepContext, said: str) -> StepOutcome:
     task_id = str(step.task_id)
     reason = context.claims.reason or said
     proof = {"autonomy_step_proof": step.proof} if step.proof else {}

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runner.events import SessionOutcome
-from runner.loop.assignment import Assignment
+from runner.loop.prompts import Assignment
 from runner.loop.steps.context import StepContext
-from runner.loop.steps.step import Outcome, Step, failure, success
+from runner.loop.steps.step import CurrentStep, StepOutcome, failure, success
 from runner.marker import Instruction
 from runner.text.safe import fenced, inline
 
 
-async def address_fidelity_feedback(step: Step, context: StepContext) -> Outcome:
+async def address_fidelity_feedback(step: CurrentStep, context: StepContext) -> StepOutcome:
     """Have the findings mended; whether they are is for the next review to say."""
     findings, taken_up = _told(step), context.taken_up
     while True:
@@ -31,7 +31,7 @@ async def address_fidelity_feedback(step: Step, context: StepContext) -> Outcome
         taken_up = False
 
 
-def _told(step: Step) -> str:
+def _told(step: CurrentStep) -> str:
     parts = [
         f"An independent review of {inline(step.phase_id)} found:",
         listed_findings(step.findings),

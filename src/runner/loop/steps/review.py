@@ -10,9 +10,9 @@ from runner.autonomy.enums import GatePolicy
 from runner.checkpoints.phase_diff import NoComparisonError
 from runner.deliverables.review import ReviewVerdict
 from runner.events import Notice
-from runner.loop.assignment import Assignment
+from runner.loop.prompts import Assignment
 from runner.loop.steps.context import StepContext
-from runner.loop.steps.step import Outcome, Step, failure, success
+from runner.loop.steps.step import CurrentStep, StepOutcome, failure, success
 from runner.marker import Instruction
 from runner.text.messages import plural
 
@@ -21,7 +21,7 @@ class NoVerdictError(Exception):
     """A review could not run; the message says why."""
 
 
-async def have_reviewed(step: Step, context: StepContext) -> ReviewVerdict:
+async def have_reviewed(step: CurrentStep, context: StepContext) -> ReviewVerdict:
     """Have an agent review the step's phase, and return what it submitted.
 
     Raises:
@@ -56,7 +56,7 @@ async def have_reviewed(step: Step, context: StepContext) -> ReviewVerdict:
     return review
 
 
-async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
+async def run_fidelity_gate(step: CurrentStep, context: StepContext) -> StepOutcome:
     """Have the phase reviewed, and the verdict made evidence.
 
     A review that ends without a verdict could not run; that is never a pass.
@@ -81,7 +81,7 @@ async def run_fidelity_gate(step: Step, context: StepContext) -> Outcome:
     )
 
 
-def _told(step: Step, review: ReviewVerdict, gate: Mapping[str, Any]) -> Notice:
+def _told(step: CurrentStep, review: ReviewVerdict, gate: Mapping[str, Any]) -> Notice:
     count, policy = len(review.findings), gate["gate_policy"]
     findings = plural(count, "finding")
     passes = gate["gate_passed_preview"]

@@ -8,7 +8,7 @@ NOTE_LIMIT = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CurrentStep:
     """An issued step.
 
     Attributes:
@@ -33,7 +33,7 @@ class Step:
     scope: str = "phase"
 
     @classmethod
-    def of(cls, next_step: Mapping[str, Any]) -> "Step":
+    def of(cls, next_step: Mapping[str, Any]) -> "CurrentStep":
         """Return the step that an answer's `next_step` describes."""
         return cls(
             step_id=next_step["step_id"],
@@ -55,7 +55,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """What became of a step.
 
     Attributes:
@@ -78,7 +78,7 @@ class Outcome:
     def failed(self) -> bool:
         return self.outcome == "failure"
 
-    def report(self, step: Step, touched: Sequence[str] = ()) -> dict[str, Any]:
+    def report(self, step: CurrentStep, touched: Sequence[str] = ()) -> dict[str, Any]:
         """Return the report on `step`.
 
         Args:
@@ -101,13 +101,13 @@ class Outcome:
         return report
 
 
-def success(note: str = "", **evidence: Any) -> Outcome:
-    return Outcome("success", note, evidence)
+def success(note: str = "", **evidence: Any) -> StepOutcome:
+    return StepOutcome("success", note, evidence)
 
 
-def failure(note: str, *, stalled: bool = False, **evidence: Any) -> Outcome:
-    return Outcome("failure", note, evidence, stalled)
+def failure(note: str, *, stalled: bool = False, **evidence: Any) -> StepOutcome:
+    return StepOutcome("failure", note, evidence, stalled)
 
 
-def skipped(note: str) -> Outcome:
-    return Outcome("skipped", note)
+def skipped(note: str) -> StepOutcome:
+    return StepOutcome("skipped", note)

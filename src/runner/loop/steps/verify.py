@@ -2,9 +2,9 @@
 
 from runner.deliverables.verification_conditions import for_the_mending
 from runner.events import Notice
-from runner.loop.assignment import Assignment
+from runner.loop.prompts import Assignment
 from runner.loop.steps.context import StepContext
-from runner.loop.steps.step import Outcome, Step, failure, success
+from runner.loop.steps.step import CurrentStep, StepOutcome, failure, success
 from runner.marker import Instruction
 from runner.ports import VerificationRun
 from runner.text.messages import plural
@@ -16,7 +16,7 @@ MENDING_SESSIONS = 2
 """How often an agent may mend what a verification found, before the step has failed."""
 
 
-async def execute_verification(step: Step, context: StepContext) -> Outcome:
+async def execute_verification(step: CurrentStep, context: StepContext) -> StepOutcome:
     """Run the commands; have failures mended, and run all of them again.
 
     A closed phase that fails on the final tree is not mended here: the control plane has to know
@@ -42,7 +42,7 @@ async def execute_verification(step: Step, context: StepContext) -> Outcome:
     return failure(f"{_summary(run)}{_failed_setup(run)}", verification_receipt=run.receipt)
 
 
-async def _reverify(step: Step, context: StepContext) -> Outcome:
+async def _reverify(step: CurrentStep, context: StepContext) -> StepOutcome:
     run = await _verify(step, context)
     if run.passed:
         return _passed(run)
@@ -50,7 +50,7 @@ async def _reverify(step: Step, context: StepContext) -> Outcome:
     return failure(told, verification_receipt=run.receipt)
 
 
-async def _verify(step: Step, context: StepContext) -> VerificationRun:
+async def _verify(step: CurrentStep, context: StepContext) -> VerificationRun:
     run = await context.judges.verifier.run(step.step_id, step.commands)
     context.sessions.forget_tree()
     failed = [result for result in run.results if result.exit_code != 0]
@@ -87,7 +87,7 @@ def _cause(run: VerificationRun) -> str:
     return "\n".join(lines)
 
 
-def _passed(run: VerificationRun) -> Outcome:
+def _passed(run: VerificationRun) -> StepOutcome:
     return success(_summary(run), verification_receipt=run.receipt)
 
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from runner.replay.script import Script, load_script
+from runner.replay.script import ModelScript, load_script
 from runner.resources import data_text
 
 _SCRIPT = Path(__file__).resolve().parent / "script.toml"
 
 
-def demo_script() -> Script:
+def demo_script() -> ModelScript:
     """Return the script that builds the example spec.
 
     It needs a project folder with the example as `SPEC.md`, and `python3` on the agent's path.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runner.replay.player import Place
+from runner.replay.player import ConversationPlace
 from runner.replay.recording.assemble import Body, Said, Stream, UnreadableError
 from runner.replay.recording.tape import Tape
 from runner.replay.recording.upstream import Reply
@@ -29,7 +29,7 @@ class Exchange:
     """
 
     tape: Tape
-    place: Place
+    place: ConversationPlace
     messages: Sequence[Json]
     over: Callable[[], None]
 

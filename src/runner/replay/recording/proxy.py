@@ -20,7 +20,13 @@ from runner.replay.player import find_place
 from runner.replay.recording.exchange import MISTAKES, Exchange
 from runner.replay.recording.file import RecordingFile, check_target, target_of
 from runner.replay.recording.tape import Tape
-from runner.replay.recording.upstream import UNREACHABLE, Call, Reply, Upstream, upstream_url
+from runner.replay.recording.upstream import (
+    UNREACHABLE,
+    Reply,
+    Upstream,
+    UpstreamCall,
+    upstream_url,
+)
 
 _CREDENTIAL_HEADER = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
 _LOOK_SECONDS = 0.25
@@ -136,7 +142,7 @@ class _Handler(LoopbackHandler[_Server]):
         except MISTAKES:
             self.server.recorder.tape.missed()
             exchange = None
-        call = Call()
+        call = UpstreamCall()
         with _cancelled_with(self.connection, call):
             try:
                 reply = self.server.upstream.send(
@@ -171,7 +177,7 @@ class _Handler(LoopbackHandler[_Server]):
             recorder.save()
         return Exchange(recorder.tape, place, ask.messages, recorder.save)
 
-    def _unreachable(self, call: Call, exchange: Exchange | None, error: Exception) -> None:
+    def _unreachable(self, call: UpstreamCall, exchange: Exchange | None, error: Exception) -> None:
         self.close_connection = True
         if call.cancelled:
             return
@@ -181,7 +187,7 @@ class _Handler(LoopbackHandler[_Server]):
             exchange.failed(HTTPStatus.BAD_GATEWAY, text)
         self.send_failure(HTTPStatus.BAD_GATEWAY, text)
 
-    def _pass_on(self, call: Call, reply: Reply, exchange: Exchange | None) -> None:
+    def _pass_on(self, call: UpstreamCall, reply: Reply, exchange: Exchange | None) -> None:
         listening = exchange.listen(reply) if exchange is not None else None
         try:
             self._send_head(reply, call)
@@ -203,7 +209,7 @@ class _Handler(LoopbackHandler[_Server]):
             if listening is not None and not call.cancelled:
                 listening.broke_off()
 
-    def _send_head(self, reply: Reply, call: Call) -> None:
+    def _send_head(self, reply: Reply, call: UpstreamCall) -> None:
         self.send_response_only(reply.status)
         for name, value in reply.headers():
             self.send_header(name, value)
@@ -216,7 +222,7 @@ class _Handler(LoopbackHandler[_Server]):
         self.end_headers()
         self._write(b"", call)
 
-    def _write(self, data: bytes, call: Call) -> None:
+    def _write(self, data: bytes, call: UpstreamCall) -> None:
         try:
             self.wfile.write(data)
             self.wfile.flush()
@@ -226,7 +232,7 @@ class _Handler(LoopbackHandler[_Server]):
 
 
 @contextlib.contextmanager
-def _cancelled_with(client: socket.socket, call: Call) -> Iterator[None]:
+def _cancelled_with(client: socket.socket, call: UpstreamCall) -> Iterator[None]:
     """Cancel the call as soon as the client goes away."""
     over = threading.Event()
 

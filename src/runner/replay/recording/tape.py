@@ -10,7 +10,7 @@ from typing import Any
 from runner.marker import PromptMarker
 from runner.replay.cleaner import Cleaner
 from runner.replay.heard import comparable_results, prompt_text
-from runner.replay.player import Place, conversation
+from runner.replay.player import ConversationPlace, conversation
 from runner.replay.recording.assemble import Said, UnreadableError
 from runner.replay.script import DEEPEST, is_deeper
 from runner.replay.wire import Json, natural_stop
@@ -72,11 +72,11 @@ class Tape:
     def __init__(self, cleaner: Cleaner) -> None:
         self._cleaner = cleaner
         self._lock = threading.Lock()
-        self._talks: dict[Place, _Conversation] = {}
+        self._talks: dict[ConversationPlace, _Conversation] = {}
         self.unmarked = 0
         self.cut_off = 0
 
-    def asked(self, place: Place, messages: Sequence[Json]) -> bool:
+    def asked(self, place: ConversationPlace, messages: Sequence[Json]) -> bool:
         """Take down that a request came; one without a marker is counted only.
 
         Returns:
@@ -93,7 +93,7 @@ class Tape:
             self._talks[conversation(place)] = _Conversation(heading, known)
             return True
 
-    def said(self, place: Place, messages: Sequence[Json], said: Said) -> bool:
+    def said(self, place: ConversationPlace, messages: Sequence[Json], said: Said) -> bool:
         """Take down an answer; the last one for a place counts.
 
         Returns:
@@ -115,7 +115,7 @@ class Tape:
             talk.revision += 1
             return talk.is_over
 
-    def failed(self, place: Place, failing: Json) -> None:
+    def failed(self, place: ConversationPlace, failing: Json) -> None:
         """Take down a failure of the API; equal ones in a row are counted."""
         known = self._cleaner.knows
         clean: Json = self._cleaner.portable_json(failing)
@@ -135,7 +135,7 @@ class Tape:
         with self._lock:
             self.cut_off += 1
 
-    def broke_off(self, place: Place) -> None:
+    def broke_off(self, place: ConversationPlace) -> None:
         """Take down that an answer did not arrive as a whole."""
         with self._lock:
             if place.marker is not None:

@@ -64,7 +64,7 @@ def upstream_url(environ: Mapping[str, str]) -> str:
     return url.rstrip("/")
 
 
-class Call:
+class UpstreamCall:
     """One request under way, which another thread may cancel."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class Upstream:
 
     def send(
         self,
-        call: Call,
+        call: UpstreamCall,
         *,
         method: str,
         path: str,
@@ -176,7 +176,7 @@ class _AsItIs(HTTPErrorProcessor):
 
 
 class _ToldHttp(HTTPConnection):
-    def __init__(self, *args: Any, call: Call | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, call: UpstreamCall | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._call = call
 
@@ -187,7 +187,7 @@ class _ToldHttp(HTTPConnection):
 
 
 class _ToldHttps(HTTPSConnection):
-    def __init__(self, *args: Any, call: Call | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, call: UpstreamCall | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._call = call
 
@@ -198,7 +198,7 @@ class _ToldHttps(HTTPSConnection):
 
 
 class _Http(HTTPHandler):
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: UpstreamCall) -> None:
         super().__init__()
         self._call = call
 
@@ -207,7 +207,7 @@ class _Http(HTTPHandler):
 
 
 class _Https(HTTPSHandler):
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: UpstreamCall) -> None:
         super().__init__()
         self._call = call
 
@@ -215,5 +215,5 @@ class _Https(HTTPSHandler):
         return self.do_open(_ToldHttps, req, call=self._call)
 
 
-def _opener(call: Call) -> OpenerDirector:
+def _opener(call: UpstreamCall) -> OpenerDirector:
     return build_opener(_AsItIs, _Http(call), _Https(call))

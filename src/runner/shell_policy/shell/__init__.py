@@ -1,6 +1,6 @@
 """A strict, fail-closed reading of shell scripts: what would bash run, with which words."""
 
 from runner.shell_policy.shell.analysis import analyse, tainted
-from runner.shell_policy.shell.errors import ShellParseError
+from runner.shell_policy.shell.limits import ShellParseError
 
 __all__ = ["ShellParseError", "analyse", "tainted"]

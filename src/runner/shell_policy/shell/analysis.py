@@ -6,9 +6,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from runner.shell_policy.shell.compound import parse
-from runner.shell_policy.shell.errors import ShellParseError
-from runner.shell_policy.shell.facts import Script
-from runner.shell_policy.shell.limits import MAX_BYTES, MAX_PASSES, WIDEN_AFTER, Budget
+from runner.shell_policy.shell.facts import ShellScript
+from runner.shell_policy.shell.limits import (
+    MAX_BYTES,
+    MAX_PASSES,
+    WIDEN_AFTER,
+    AnalysisBudget,
+    ShellParseError,
+)
 from runner.shell_policy.shell.names import refuse_all_modelled
 from runner.shell_policy.shell.state import Knowledge, State
 from runner.shell_policy.shell.values import Value, list_of
@@ -17,7 +22,7 @@ from runner.shell_policy.shell.walk import Walk
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from runner.shell_policy.shell.facts import Word
+    from runner.shell_policy.shell.facts import ShellWord
 
 _SPLIT_UP = "Split it into several smaller commands, or put it in a file."
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -29,8 +34,8 @@ def analyse(
     variables: Mapping[str, str] = _NOTHING,
     cwds: tuple[str, ...] | None = (".",),
     scope: Mapping[str, object] | None = None,
-    arguments: tuple[Word, ...] | None = None,
-) -> Script:
+    arguments: tuple[ShellWord, ...] | None = None,
+) -> ShellScript:
     """Find every command that bash could run when it is given `text`.
 
     Args:
@@ -61,10 +66,10 @@ def _analyse(
     variables: dict[str, str],
     cwds: tuple[str, ...] | None,
     inherited: dict[str, Value],
-) -> Script:
+) -> ShellScript:
     _check_text(text)
     functions: set[str] = set()
-    tree = parse(text, Budget(), functions)
+    tree = parse(text, AnalysisBudget(), functions)
     knowledge = Knowledge()
     for name in inherited:
         variables.pop(name, None)
@@ -83,11 +88,13 @@ def _analyse(
                 continue
             refuse_all_modelled(functions)
             walk.calls.refuse_storm()
-            return Script(tuple(walk.commands), walk.calls.certain(), tuple(walk.compared))
+            return ShellScript(tuple(walk.commands), walk.calls.certain(), tuple(walk.compared))
     raise ShellParseError("The command is too intricate to follow.", hint=_SPLIT_UP)
 
 
-def _inherited(scope: Mapping[str, object], arguments: tuple[Word, ...] | None) -> dict[str, Value]:
+def _inherited(
+    scope: Mapping[str, object], arguments: tuple[ShellWord, ...] | None
+) -> dict[str, Value]:
     """The variables that a nested shell finds."""
     found = {
         name: Value(safe=value.safe, many=name == "@")

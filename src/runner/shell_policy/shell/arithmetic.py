@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, NoReturn
 
 from runner.shell_policy.shell import facts
-from runner.shell_policy.shell.errors import ShellParseError
-from runner.shell_policy.shell.nodes import Arithmetic, Literal, Part, Variable, Word
+from runner.shell_policy.shell.limits import ShellParseError
+from runner.shell_policy.shell.nodes import Arithmetic, Literal, Part, Variable, WordNode
 from runner.shell_policy.shell.values import SIGNED, Value, any_item, join
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ _AT_START = re.compile(r"(?:\A|,)\s*(?:\+\+|--)?\s*\Z")
 _ASSIGNS_BEFORE = re.compile(r"(?:\+\+|--)\s*\Z")
 
 
-def check(word: Word, host: Host, evaluate: Callable[[Part], Value]) -> None:
+def check(word: WordNode, host: Host, evaluate: Callable[[Part], Value]) -> None:
     """Visit an expression and note what it assigns.
 
     Raises:
         ShellParseError: a value in it may not be a number.
     """
     text = ""
-    host.compared.append(facts.Word(None, source=word.source))
+    host.compared.append(facts.ShellWord(None, source=word.source))
     for part in word.parts:
         if isinstance(part, Literal):
             text += part.text
@@ -55,7 +55,7 @@ def _check_names(text: str, source: str, host: Host) -> None:
         value = any_item(host.environment.lookup(name))
         if not value.safe:
             _refuse(name)
-        host.compared.append(facts.Word(None, source=f"${name}"))
+        host.compared.append(facts.ShellWord(None, source=f"${name}"))
         start = match.start()
         before = text[start - 8 : start] if start > 8 else text[:start]
         if _ASSIGNS_AFTER.match(text, match.end()) or _ASSIGNS_BEFORE.search(before):

@@ -6,8 +6,7 @@ import re
 from itertools import pairwise
 from typing import NoReturn
 
-from runner.shell_policy.shell.errors import ShellParseError
-from runner.shell_policy.shell.limits import MAX_WORDS
+from runner.shell_policy.shell.limits import MAX_WORDS, ShellParseError
 from runner.shell_policy.shell.nodes import Literal, Part, Variable
 
 _NUMBERS = re.compile(r"([-+]?[0-9]{1,9})\.\.([-+]?[0-9]{1,9})(?:\.\.([-+]?[0-9]{1,9}))?")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from runner.shell_policy.shell import shapes
 from runner.shell_policy.shell.arithmetic import check_text
-from runner.shell_policy.shell.call import Call, text_of
+from runner.shell_policy.shell.call import ShellCall, text_of
 from runner.shell_policy.shell.declarations import declare
 from runner.shell_policy.shell.names import check_target, check_tested
 from runner.shell_policy.shell.values import (
@@ -40,7 +40,7 @@ _SHOPTS = re.compile(
 )
 
 
-def run(call: Call) -> Outcome:
+def run(call: ShellCall) -> Outcome:
     """Follow what the call does to the state."""
     environment = call.walk.environment
     if call.is_function:
@@ -58,14 +58,14 @@ def run(call: Call) -> Outcome:
     return (environment.state, environment.state) if outcome is None else outcome
 
 
-def _refuse_ambiguous(call: Call) -> None:
+def _refuse_ambiguous(call: ShellCall) -> None:
     choices = call.words[0].choices if call.words and call.name is None else None
     if any(text in _HANDLERS or text in call.walk.functions for text in choices or ()):
         call.name = call.command.source[:40]
         call.refuse("one of several built-ins may be meant", "Name the command literally.")
 
 
-def _cd(call: Call) -> Outcome:
+def _cd(call: ShellCall) -> Outcome:
     environment = call.walk.environment
     before = environment.state
     operands = list(call.args)
@@ -86,17 +86,17 @@ def _cd(call: Call) -> Outcome:
     return environment.state, before
 
 
-def _popd(call: Call) -> Outcome:
+def _popd(call: ShellCall) -> Outcome:
     call.walk.environment.move(None)
     return call.walk.environment.state, call.walk.environment.state
 
 
-def _pushd(call: Call) -> Outcome:
+def _pushd(call: ShellCall) -> Outcome:
     text = text_of(call.args[0]) if len(call.args) == 1 else None
     return _popd(call) if text is None or text[:1] in "+-" else _cd(call)
 
 
-def _stop(call: Call) -> Outcome | None:
+def _stop(call: ShellCall) -> Outcome | None:
     """`exit`, `return`, `break`, `continue`, where they certainly end what they are in."""
     environment = call.walk.environment
     certain = not call.args or (
@@ -110,12 +110,12 @@ def _stop(call: Call) -> Outcome | None:
     return (None, None) if certain else None
 
 
-def _exec(call: Call) -> Outcome | None:
+def _exec(call: ShellCall) -> Outcome | None:
     text = text_of(call.args[0]) if call.args else None
     return None if text is None or text.startswith("-") else (None, None)
 
 
-def _read(call: Call) -> None:
+def _read(call: ShellCall) -> None:
     options, names = call.options("adinNptu")
     line = UNKNOWN
     if len(names) == 1 and all(letter in "rd" for letter, _ in options):
@@ -130,7 +130,7 @@ def _read(call: Call) -> None:
         call.set("REPLY", UNKNOWN)
 
 
-def _mapfile(call: Call) -> None:
+def _mapfile(call: ShellCall) -> None:
     options, names = call.options("dnOsucC")
     if any(letter == "C" for letter, _ in options):
         call.refuse("a callback is code", "Use a `while read` loop.")
@@ -141,19 +141,19 @@ def _mapfile(call: Call) -> None:
             call.set(name, as_list(line, None))
 
 
-def _index_options(call: Call, options: list[tuple[str, Value]], letters: str) -> None:
+def _index_options(call: ShellCall, options: list[tuple[str, Value]], letters: str) -> None:
     if any(letter in letters and not value.safe for letter, value in options):
         call.refuse("a number is expected", "Write the number literally.")
 
 
-def _getopts(call: Call) -> None:
+def _getopts(call: ShellCall) -> None:
     if len(call.args) >= 2:
         call.set_all(call.args[1], UNKNOWN)
     call.set("OPTARG", UNKNOWN)
     call.set("OPTIND", NUMBER)
 
 
-def _printf(call: Call) -> None:
+def _printf(call: ShellCall) -> None:
     if not call.args:
         return
     first = call.args[0]
@@ -175,7 +175,7 @@ def _certainly_operand(value: Value) -> bool:
     return value.numeric or value.prefix[:1] not in ("", "-")
 
 
-def _unset(call: Call) -> None:
+def _unset(call: ShellCall) -> None:
     options, names = call.options("")
     for value in names:
         for name in check_target(value, call.command.source):
@@ -188,7 +188,7 @@ def _unset(call: Call) -> None:
                 call.set(name, rest if subscripted else EMPTY)
 
 
-def _let(call: Call) -> None:
+def _let(call: ShellCall) -> None:
     for value in call.args:
         if value.choices is None or value.splits:
             call.refuse("an argument is not known", "Use `$((…))`.")
@@ -196,14 +196,14 @@ def _let(call: Call) -> None:
             check_text(text, call.walk)
 
 
-def _wait(call: Call) -> None:
+def _wait(call: ShellCall) -> None:
     options, _ = call.options("p")
     for letter, value in options:
         if letter == "p":
             call.set_all(value, NUMBER)
 
 
-def _set(call: Call) -> None:
+def _set(call: ShellCall) -> None:
     environment = call.walk.environment
     position = 0
     while position < len(call.args):
@@ -229,7 +229,7 @@ def _set(call: Call) -> None:
         environment.assign("@", list_of(call.args[position:]))
 
 
-def _errexit(call: Call, *, on: bool) -> None:
+def _errexit(call: ShellCall, *, on: bool) -> None:
     environment = call.walk.environment
     if environment.functions:
         environment.knowledge.add(environment.knowledge.flags, "errexit")
@@ -237,18 +237,18 @@ def _errexit(call: Call, *, on: bool) -> None:
     environment.state = type(state)(state.variables, state.cwds, on)
 
 
-def _refuse_option(call: Call) -> NoReturn:
+def _refuse_option(call: ShellCall) -> NoReturn:
     call.refuse("this option may change how commands are read", "Leave it as it is.")
 
 
-def _set_option(call: Call, text: str, option: str | None) -> None:
+def _set_option(call: ShellCall, text: str, option: str | None) -> None:
     if option not in _SET_NAMES:
         _refuse_option(call)
     if option == "errexit":
         _errexit(call, on=text[0] == "-")
 
 
-def _shift(call: Call) -> None:
+def _shift(call: ShellCall) -> None:
     environment = call.walk.environment
     text = text_of(call.args[0]) if call.args else "1"
     positional = environment.lookup("@")
@@ -260,14 +260,14 @@ def _shift(call: Call) -> None:
         environment.assign("@", list_of(list(positional.items[int(text) :])))
 
 
-def _shopt(call: Call) -> None:
+def _shopt(call: ShellCall) -> None:
     for value in call.args:
         text = text_of(value)
         if text is None or _SHOPTS.fullmatch(text) is None:
             _refuse_option(call)
 
 
-def _eval(call: Call) -> Outcome | None:
+def _eval(call: ShellCall) -> Outcome | None:
     texts = [text_of(value) for value in call.args]
     if texts and texts[0] == "--":
         texts = texts[1:]
@@ -279,7 +279,7 @@ def _eval(call: Call) -> Outcome | None:
     return call.walk.sequence(call.walk.parse_again(" ".join(known)))
 
 
-def _source(call: Call) -> None:
+def _source(call: ShellCall) -> None:
     environment = call.walk.environment
     environment.forget_all()
     environment.state = type(environment.state)(
@@ -296,7 +296,7 @@ def _actions(value: Value) -> tuple[str, ...]:
     return tuple(text.replace(shapes.DIGITS, "${!}") for text in value.shapes)
 
 
-def _trap(call: Call) -> None:
+def _trap(call: ShellCall) -> None:
     args = call.args[1:] if call.args and text_of(call.args[0]) == "--" else call.args
     if len(args) < 2:
         return
@@ -313,7 +313,7 @@ def _trap(call: Call) -> None:
             environment.trapping -= 1
 
 
-def _test(call: Call) -> None:
+def _test(call: ShellCall) -> None:
     args = call.args
     for position, value in enumerate(args):
         if text_of(value) in ("-v", "-R") and position + 1 < len(args):
@@ -342,7 +342,7 @@ def _may_hold_code(args: list[Value]) -> bool:
     return not following.safe and not following.numeric and following.prefix[:1] in ("", "-")
 
 
-_HANDLERS: dict[str, Callable[[Call], Outcome | None]] = {
+_HANDLERS: dict[str, Callable[[ShellCall], Outcome | None]] = {
     "cd": _cd,
     "pushd": _pushd,
     "popd": _popd,

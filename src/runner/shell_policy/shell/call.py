@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from runner.shell_policy.shell.errors import ShellParseError
-from runner.shell_policy.shell.facts import Assignment
+from runner.shell_policy.shell.facts import ShellAssignment
+from runner.shell_policy.shell.limits import ShellParseError
 from runner.shell_policy.shell.names import check_target
 from runner.shell_policy.shell.values import EMPTY, Value, any_item, join, literal
 
 if TYPE_CHECKING:
     from runner.shell_policy.shell.nodes import Simple
-    from runner.shell_policy.shell.ports import Shell
+    from runner.shell_policy.shell.ports import ShellPort
 
 _KEEPING = frozenset(
     {"eval", "source", ".", "exec", "trap", "declare", "typeset", "local", "export", "readonly"}
@@ -27,11 +27,15 @@ def text_of(value: Value) -> str | None:
     return value.choices[0]
 
 
-class Call:
+class ShellCall:
     """One call of a command, as far as it concerns the shell itself."""
 
     def __init__(
-        self, walk: Shell, command: Simple, words: list[Value], assignments: list[Assignment]
+        self,
+        walk: ShellPort,
+        command: Simple,
+        words: list[Value],
+        assignments: list[ShellAssignment],
     ) -> None:
         self.walk = walk
         self.command = command
@@ -65,7 +69,7 @@ class Call:
     def set(self, name: str, value: Value) -> None:
         """Assign, and report it with the command."""
         value = self.walk.environment.assign(name, value)
-        self.assignments.append(Assignment(name, any_item(value).word(self.command.source)))
+        self.assignments.append(ShellAssignment(name, any_item(value).word(self.command.source)))
 
     def set_all(self, target: Value, value: Value) -> None:
         names = check_target(target, self.command.source)

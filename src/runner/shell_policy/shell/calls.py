@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from runner.shell_policy.shell.errors import ShellParseError
+from runner.shell_policy.shell.limits import ShellParseError
 
 
-class Calls:
+class CallOrder:
     """Keeps the order of definitions and calls of one walk."""
 
     def __init__(self) -> None:

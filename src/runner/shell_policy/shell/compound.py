@@ -9,27 +9,27 @@ from runner.shell_policy.shell.limits import MAX_REDIRECTIONS
 from runner.shell_policy.shell.nodes import (
     ArithmeticCommand,
     Case,
-    Command,
+    CommandNode,
     Condition,
     Coproc,
     For,
     ForArithmetic,
     Function,
-    Group,
+    GroupNode,
     If,
     Literal,
     Part,
     Sequence,
     Simple,
     While,
-    Word,
+    WordNode,
 )
 from runner.shell_policy.shell.parser import RESERVED_WORDS, ListParser, function_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runner.shell_policy.shell.limits import Budget
+    from runner.shell_policy.shell.limits import AnalysisBudget
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
@@ -51,7 +51,7 @@ class Parser(ListParser):
 
     __slots__ = ()
 
-    def compound(self, word: str, operator: str) -> Command | None:
+    def compound(self, word: str, operator: str) -> CommandNode | None:
         self.compounds += 1
         command = self._bare_compound(word, operator)
         self.compounds -= 1
@@ -62,7 +62,7 @@ class Parser(ListParser):
             self.fail("There are too many redirections.", "Use fewer.")
         return command
 
-    def _bare_compound(self, word: str, operator: str) -> Command | None:
+    def _bare_compound(self, word: str, operator: str) -> CommandNode | None:
         if operator == "(":
             return self._parenthesis()
         if not word:
@@ -79,7 +79,7 @@ class Parser(ListParser):
             self.unexpected("a command")
         return command
 
-    def _parenthesis(self) -> Command:
+    def _parenthesis(self) -> CommandNode:
         self.pos += 1
         if self.text.startswith("\\\n", self.pos):
             self.fail("A continuation line follows `(`.", "Keep the start on one line.")
@@ -89,19 +89,19 @@ class Parser(ListParser):
         body = self.commands_until_paren()
         if not body.chains:
             self.unexpected("a command")
-        return Group(body, subshell=True)
+        return GroupNode(body, subshell=True)
 
-    def _group(self, _word: str) -> Command:
+    def _group(self, _word: str) -> CommandNode:
         body = self.sequence()
         self._close("}")
-        return Group(body, subshell=False)
+        return GroupNode(body, subshell=False)
 
     def _close(self, word: str) -> None:
         if self.reserved() != word:
             self.unexpected(f"`{word}`")
         self.pos += len(word)
 
-    def _if(self, _word: str) -> Command:
+    def _if(self, _word: str) -> CommandNode:
         command = If()
         while True:
             condition = self.sequence()
@@ -122,11 +122,11 @@ class Parser(ListParser):
         self._close("done")
         return body
 
-    def _while(self, word: str) -> Command:
+    def _while(self, word: str) -> CommandNode:
         condition = self.sequence()
         return While(condition, self._body(), until=word == "until")
 
-    def _for(self, word: str) -> Command:
+    def _for(self, word: str) -> CommandNode:
         if word == "for" and self.text.startswith("((", self.pos):
             return self._for_arithmetic()
         match = _NAME.match(self.text, self.pos)
@@ -134,7 +134,7 @@ class Parser(ListParser):
             self.unexpected("a variable name")
         self.pos = match.end()
         self.skip_blanks()
-        words: list[Word] | None = None
+        words: list[WordNode] | None = None
         if self.operator() != ";":
             self.skip_newlines()
         if self.reserved() == "in":
@@ -154,7 +154,7 @@ class Parser(ListParser):
             self.unexpected("`;` or a line feed")
         self.skip_newlines()
 
-    def _for_arithmetic(self) -> Command:
+    def _for_arithmetic(self) -> CommandNode:
         self.pos += 2
         expression = self.arithmetic(semicolons=True)
         if sum(isinstance(part, Literal) and part.text == ";" for part in expression.parts) != 2:
@@ -163,7 +163,7 @@ class Parser(ListParser):
         self._separator(required=False)
         return ForArithmetic(expression, self._body())
 
-    def _case(self, _word: str) -> Command:
+    def _case(self, _word: str) -> CommandNode:
         command = Case(self.word())
         self.skip_newlines()
         self.take_reserved("in")
@@ -180,11 +180,11 @@ class Parser(ListParser):
         self._close("esac")
         return command
 
-    def _patterns(self) -> list[Word]:
+    def _patterns(self) -> list[WordNode]:
         self.budget.node()
         if self.operator() == "(":
             self.take("(")
-        patterns: list[Word] = []
+        patterns: list[WordNode] = []
         while True:
             if self.operator():
                 self.unexpected("a pattern")
@@ -197,13 +197,13 @@ class Parser(ListParser):
             if operator == ")":
                 return patterns
 
-    def _function(self, _word: str) -> Command:
+    def _function(self, _word: str) -> CommandNode:
         match = _FUNCTION_WORD.match(self.text, self.pos)
         if match is None:
             self.unexpected("a function name")
         return self._function_body(match)
 
-    def _function_by_parens(self) -> Command | None:
+    def _function_by_parens(self) -> CommandNode | None:
         match = function_head(self.text, self.pos)
         if match is None:
             return None
@@ -214,7 +214,7 @@ class Parser(ListParser):
         self.budget.leave()
         return function
 
-    def _function_body(self, match: re.Match[str]) -> Command:
+    def _function_body(self, match: re.Match[str]) -> CommandNode:
         self.pos = match.end()
         self.skip_newlines()
         self.functions.add(match[1])
@@ -226,7 +226,7 @@ class Parser(ListParser):
             self.unexpected("the function's body in braces")
         return Function(match[1], body)
 
-    def _coproc(self, _word: str) -> Command:
+    def _coproc(self, _word: str) -> CommandNode:
         match = _COPROC_NAME.match(self.text, self.pos)
         name = "COPROC"
         if match is not None and match[1] not in RESERVED_WORDS:
@@ -237,11 +237,13 @@ class Parser(ListParser):
             self.unexpected("a command")
         if isinstance(body, Simple):
             name = "COPROC"
-            if any(isinstance(one, Word) and one.plain() in RESERVED_WORDS for one in body.words):
+            if any(
+                isinstance(one, WordNode) and one.plain() in RESERVED_WORDS for one in body.words
+            ):
                 self.unexpected("a plain command after `coproc`")
         return Coproc(name, body)
 
-    def _condition(self, _word: str) -> Command:
+    def _condition(self, _word: str) -> CommandNode:
         command = Condition()
         self._condition_list(command)
         if _CONDITION_END.match(self.text, self.pos) is None:
@@ -293,20 +295,20 @@ class Parser(ListParser):
         right = self._regex() if binary.group() == "=~" else self._pattern_word(binary.group())
         command.tests.append((binary.group(), [left, right]))
 
-    def _operand_word(self) -> Word:
+    def _operand_word(self) -> WordNode:
         if self.operator() or _CONDITION_END.match(self.text, self.pos):
             self.unexpected("an operand")
         return self.word()
 
-    def _pattern_word(self, operator: str) -> Word:
+    def _pattern_word(self, operator: str) -> WordNode:
         """The right side of `==`, where bash always knows extended patterns: `@(a|b)*`."""
         pattern = _EXTENDED.match(self.text, self.pos) if operator in ("=", "==", "!=") else None
         if pattern is None:
             return self._operand_word()
         self.pos = pattern.end()
-        return Word([Literal(pattern.group(), True)], pattern.group())
+        return WordNode([Literal(pattern.group(), True)], pattern.group())
 
-    def _regex(self) -> Word:
+    def _regex(self) -> WordNode:
         """Read the right side of `=~`, where parentheses and `|` are ordinary."""
         start = self.pos
         parts: list[Part] = []
@@ -329,9 +331,9 @@ class Parser(ListParser):
                 self.unexpected("a balanced regular expression")
         if self.pos == start or depth:
             self.unexpected("a balanced regular expression")
-        return Word(parts, self.text[start : self.pos])
+        return WordNode(parts, self.text[start : self.pos])
 
-    _readers: ClassVar[dict[str, Callable[[Parser, str], Command]]] = {
+    _readers: ClassVar[dict[str, Callable[[Parser, str], CommandNode]]] = {
         "{": _group,
         "if": _if,
         "while": _while,
@@ -346,7 +348,7 @@ class Parser(ListParser):
     _bodies = frozenset(_readers) - {"function", "coproc"}
 
 
-def parse(text: str, budget: Budget, functions: set[str]) -> Sequence:
+def parse(text: str, budget: AnalysisBudget, functions: set[str]) -> Sequence:
     """Parse a complete text.
 
     Args:

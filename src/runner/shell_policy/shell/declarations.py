@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Assignment
+from runner.shell_policy.shell.facts import ShellAssignment
 from runner.shell_policy.shell.names import check_target
 from runner.shell_policy.shell.nodes import Assign
 from runner.shell_policy.shell.values import (
@@ -20,12 +20,12 @@ from runner.shell_policy.shell.values import (
 )
 
 if TYPE_CHECKING:
-    from runner.shell_policy.shell.call import Call
+    from runner.shell_policy.shell.call import ShellCall
 
 _HINT = "Declare plain names with plain values, as in `export NAME=value`."
 
 
-def declare(call: Call) -> None:
+def declare(call: ShellCall) -> None:
     """Follow a declaration; what it names and how it changes them must be certain."""
     attributes = _attributes(call)
     if "f" in attributes or "F" in attributes:
@@ -40,7 +40,7 @@ def declare(call: Call) -> None:
         _by_text(call, value, attributes)
 
 
-def _attributes(call: Call) -> str:
+def _attributes(call: ShellCall) -> str:
     """The option letters; they end up removed from the arguments."""
     letters = ""
     for value in call.args:
@@ -53,7 +53,7 @@ def _attributes(call: Call) -> str:
     return letters
 
 
-def _by_node(call: Call, attributes: str) -> None:
+def _by_node(call: ShellCall, attributes: str) -> None:
     words = call.command.words[1 + call.prefixed :]
     for word, value in zip(words, call.args, strict=True):
         if not isinstance(word, Assign):
@@ -71,7 +71,9 @@ def _by_node(call: Call, attributes: str) -> None:
             new = join(old, new)
         new = call.walk.environment.assign(word.name, new, append=word.append)
         subscript = word.subscript.source if word.subscript is not None else None
-        call.assignments.append(Assignment(word.name, any_item(new).word(word.source), subscript))
+        call.assignments.append(
+            ShellAssignment(word.name, any_item(new).word(word.source), subscript)
+        )
 
 
 def _without_name(value: Value, head: str) -> Value:
@@ -93,7 +95,7 @@ def _known(texts: list[str]) -> Value:
     return value
 
 
-def _by_text(call: Call, value: Value, attributes: str) -> None:
+def _by_text(call: ShellCall, value: Value, attributes: str) -> None:
     """An argument that is an ordinary word: an option, `name`, or `name=value`."""
     if value.splits or (value.choices is None and "=" not in value.prefix):
         call.refuse("an argument is not known", _HINT)
@@ -113,13 +115,13 @@ def _by_text(call: Call, value: Value, attributes: str) -> None:
             call.set(name, new if certain else join(call.walk.environment.lookup(name), UNKNOWN))
 
 
-def _may_fail(call: Call) -> bool:
+def _may_fail(call: ShellCall) -> bool:
     """`local` outside a function is an error that changes nothing."""
     environment = call.walk.environment
     return call.name == "local" and (not environment.functions or environment.trapping > 0)
 
 
-def _declared(call: Call, name: str, attributes: str) -> None:
+def _declared(call: ShellCall, name: str, attributes: str) -> None:
     """A name without a value: kept, except that `local` and attributes may empty it."""
     environment = call.walk.environment
     old = environment.lookup(name)
@@ -131,10 +133,10 @@ def _declared(call: Call, name: str, attributes: str) -> None:
     elif call.name in ("local", "declare", "typeset") and environment.functions:
         call.set(name, join(old, EMPTY))
     else:
-        call.assignments.append(Assignment(name, any_item(old).word(call.command.source)))
+        call.assignments.append(ShellAssignment(name, any_item(old).word(call.command.source)))
 
 
-def _prepare(call: Call, name: str, attributes: str) -> None:
+def _prepare(call: ShellCall, name: str, attributes: str) -> None:
     environment = call.walk.environment
     if "r" in attributes or call.name == "readonly":
         # A later assignment fails, and the value stays.
@@ -145,7 +147,9 @@ def _prepare(call: Call, name: str, attributes: str) -> None:
         environment.assign(name, as_list(EMPTY, None, assoc=True))
 
 
-def _check_evaluated(call: Call, name: str, value: Value, attributes: str, *, listed: bool) -> None:
+def _check_evaluated(
+    call: ShellCall, name: str, value: Value, attributes: str, *, listed: bool
+) -> None:
     """Bash evaluates a text in parentheses as a list when the variable is an array."""
     if listed:
         return

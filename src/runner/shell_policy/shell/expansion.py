@@ -15,7 +15,7 @@ from runner.shell_policy.shell.nodes import (
     Sequence,
     Simple,
     Substitution,
-    Word,
+    WordNode,
 )
 from runner.shell_policy.shell.nodes import Variable as VariablePart
 from runner.shell_policy.shell.printed import printed
@@ -48,7 +48,7 @@ class Expander:
     def __init__(self, host: Host) -> None:
         self.host = host
 
-    def fields(self, word: Word) -> list[Value]:
+    def fields(self, word: WordNode) -> list[Value]:
         """The words that one word of a command becomes."""
         parts = word.parts
         if len(parts) == 1:
@@ -63,20 +63,20 @@ class Expander:
         self.host.budget.expanded(len(fields))
         return fields
 
-    def single(self, word: Word) -> Value:
+    def single(self, word: WordNode) -> Value:
         """The value where bash neither splits nor globs: assignments, `case`, `[[`."""
         return concat(list(map(_joined, self._values(word.parts, assignment=True))) or [EMPTY])
 
-    def target(self, word: Word) -> Value:
+    def target(self, word: WordNode) -> Value:
         """A redirection's target: expanded like a word, and refused by bash unless it is one."""
         fields = self.fields(word)
         return fields[0] if len(fields) == 1 else Value(splits=True)
 
-    def body(self, word: Word) -> Value:
+    def body(self, word: WordNode) -> Value:
         """A here-document's body, where a tilde means nothing."""
         return concat([_joined(self._value(part)) for part in word.parts] or [EMPTY])
 
-    def arithmetic(self, word: Word) -> None:
+    def arithmetic(self, word: WordNode) -> None:
         """Visit an expression.
 
         Raises:
@@ -148,7 +148,7 @@ class Expander:
         commands: list[list[Value]] = []
         found = len(self.host.commands)
         for command in pipeline:
-            words = [word for word in command.words if isinstance(word, Word)]
+            words = [word for word in command.words if isinstance(word, WordNode)]
             name = words[0].plain() if len(words) == len(command.words) else None
             if name not in outputs.MODELLED:
                 return None
@@ -157,7 +157,7 @@ class Expander:
         del self.host.commands[found:]
         return printed(commands)
 
-    def _again(self, word: Word) -> list[Value]:
+    def _again(self, word: WordNode) -> list[Value]:
         """The fields of a word that is visited elsewhere, unless looking again would assign."""
         simple = all(isinstance(p, Literal) or _only_reads(p) for p in word.parts)
         return self.fields(word) if simple else [Value(splits=True)]
@@ -273,7 +273,7 @@ def _only_reads(part: Part) -> bool:
     if isinstance(part, Substitution):
         pipeline = outputs.only_pipeline(part.body) or []
         words = [w for command in pipeline for w in command.words]
-        return bool(words) and all(isinstance(w, Word) and w.plain() is not None for w in words)
+        return bool(words) and all(isinstance(w, WordNode) and w.plain() is not None for w in words)
     return isinstance(part, VariablePart) and not part.operator
 
 

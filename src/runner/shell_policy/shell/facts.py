@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ShellWord:
     """One word of a command after expansion, as far as it is known without running it.
 
     Attributes:
@@ -39,7 +39,7 @@ class Word:
     shapes: tuple[str, ...] = ()
 
     @classmethod
-    def literal(cls, text: str) -> "Word":
+    def literal(cls, text: str) -> "ShellWord":
         return cls(choices=(text,), prefix=text, source=text)
 
     @property
@@ -51,11 +51,11 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class ShellAssignment:
     """`NAME=value` before a command, alone, or by a built-in (`export`, `declare`, `env`)."""
 
     name: str
-    value: Word
+    value: ShellWord
     subscript: str | None = None
 
 
@@ -70,7 +70,7 @@ class Redirection:
     """
 
     operator: str
-    target: Word
+    target: ShellWord
     fd: int | None = None
 
 
@@ -97,8 +97,8 @@ class SimpleCommand:
             this command makes a shell run; means nothing else.
     """
 
-    words: tuple[Word, ...]
-    assignments: tuple[Assignment, ...] = ()
+    words: tuple[ShellWord, ...]
+    assignments: tuple[ShellAssignment, ...] = ()
     redirections: tuple[Redirection, ...] = ()
     cwd: str | None = "."
     stdin: str | None = None
@@ -111,7 +111,7 @@ class SimpleCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ShellScript:
     """Every command in a script, in any place from which bash could run it.
 
     Attributes:
@@ -126,4 +126,4 @@ class Script:
 
     commands: tuple[SimpleCommand, ...]
     functions: frozenset[str] = field(default_factory=frozenset)
-    compared: tuple[Word, ...] = ()
+    compared: tuple[ShellWord, ...] = ()

@@ -1,6 +1,20 @@
 """Bounds of one analysis, counted in things and never in time."""
 
-from runner.shell_policy.shell.errors import ShellParseError
+from runner.errors import RunnerError
+
+
+class ShellParseError(RunnerError):
+    """The text is not shell that we positively understand, so it must not run.
+
+    Attributes:
+        position: offset in the analysed text where understanding ended; for text inside
+            backquotes, here-documents and `eval` it is relative to that inner text.
+    """
+
+    def __init__(self, message: str, *, hint: str, position: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.position = position
+
 
 MAX_BYTES = 131_072
 """Linux takes no longer argument than this, so a longer command could not start anyway."""
@@ -17,7 +31,7 @@ WIDEN_AFTER = 3
 _SPLIT_UP = "Split it into several smaller commands, or put it in a file."
 
 
-class Budget:
+class AnalysisBudget:
     """What is left of the bounds; one instance serves a text and all that is nested in it."""
 
     __slots__ = ("depth", "nodes", "words")

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from runner.shell_policy.shell import outputs
-from runner.shell_policy.shell.errors import ShellParseError
+from runner.shell_policy.shell.limits import ShellParseError
 from runner.shell_policy.shell.values import Value, any_item
 
 if TYPE_CHECKING:

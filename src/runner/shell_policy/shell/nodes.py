@@ -33,9 +33,9 @@ class Variable(Node):
         self,
         name: str,
         quoted: bool,
-        subscript: Word | None = None,
+        subscript: WordNode | None = None,
         operator: str = "",
-        operands: tuple[Word, ...] = (),
+        operands: tuple[WordNode, ...] = (),
     ) -> None:
         self.bare = False
         self.name = name
@@ -61,7 +61,7 @@ class Arithmetic(Node):
 
     __slots__ = ("expression", "quoted")
 
-    def __init__(self, expression: Word, quoted: bool) -> None:
+    def __init__(self, expression: WordNode, quoted: bool) -> None:
         self.expression = expression
         self.quoted = quoted
 
@@ -69,7 +69,7 @@ class Arithmetic(Node):
 Part = Literal | Variable | Substitution | Arithmetic
 
 
-class Word(Node):
+class WordNode(Node):
     """One word as written.
 
     Attributes:
@@ -100,13 +100,13 @@ class Assign(Node):
 
     __slots__ = ("append", "items", "name", "source", "subscript", "value")
 
-    def __init__(self, name: str, source: str, value: Word, *, append: bool) -> None:
+    def __init__(self, name: str, source: str, value: WordNode, *, append: bool) -> None:
         self.name = name
         self.source = source
         self.value = value
         self.append = append
-        self.subscript: Word | None = None
-        self.items: list[Word | Assign] | None = None
+        self.subscript: WordNode | None = None
+        self.items: list[WordNode | Assign] | None = None
 
 
 class Redirect(Node):
@@ -118,12 +118,12 @@ class Redirect(Node):
         self.operator = operator
         self.fd = fd
         self.fd_name = fd_name
-        self.target = Word([], "")
+        self.target = WordNode([], "")
         self.delimiter = ""
         self.quoted = False
 
 
-class Command(Node):
+class CommandNode(Node):
     """Base of what can stand in a pipeline."""
 
     __slots__ = ("redirections",)
@@ -132,20 +132,20 @@ class Command(Node):
         self.redirections: list[Redirect] = []
 
 
-class Simple(Command):
+class Simple(CommandNode):
     __slots__ = ("assigns", "source", "words")
 
     def __init__(self) -> None:
         super().__init__()
         self.assigns: list[Assign] = []
-        self.words: list[Word | Assign] = []
+        self.words: list[WordNode | Assign] = []
         self.source = ""
 
 
 class Pipeline(Node):
     __slots__ = ("commands", "negated")
 
-    def __init__(self, commands: list[Command], negated: bool) -> None:
+    def __init__(self, commands: list[CommandNode], negated: bool) -> None:
         self.commands = commands
         self.negated = negated
 
@@ -167,7 +167,7 @@ class Sequence(Node):
         self.chains: list[Chain] = []
 
 
-class Group(Command):
+class GroupNode(CommandNode):
     """`{ …; }`, or with `subshell` `( … )`."""
 
     __slots__ = ("body", "subshell")
@@ -178,7 +178,7 @@ class Group(Command):
         self.subshell = subshell
 
 
-class If(Command):
+class If(CommandNode):
     __slots__ = ("clauses", "otherwise")
 
     def __init__(self) -> None:
@@ -187,7 +187,7 @@ class If(Command):
         self.otherwise: Sequence | None = None
 
 
-class While(Command):
+class While(CommandNode):
     __slots__ = ("body", "condition", "until")
 
     def __init__(self, condition: Sequence, body: Sequence, until: bool) -> None:
@@ -197,12 +197,14 @@ class While(Command):
         self.until = until
 
 
-class For(Command):
+class For(CommandNode):
     """`for name in words` and `select`; `words` is None for the positional parameters."""
 
     __slots__ = ("body", "name", "select", "words")
 
-    def __init__(self, name: str, words: list[Word] | None, body: Sequence, select: bool) -> None:
+    def __init__(
+        self, name: str, words: list[WordNode] | None, body: Sequence, select: bool
+    ) -> None:
         super().__init__()
         self.name = name
         self.words = words
@@ -210,25 +212,25 @@ class For(Command):
         self.select = select
 
 
-class ForArithmetic(Command):
+class ForArithmetic(CommandNode):
     __slots__ = ("body", "expression")
 
-    def __init__(self, expression: Word, body: Sequence) -> None:
+    def __init__(self, expression: WordNode, body: Sequence) -> None:
         super().__init__()
         self.expression = expression
         self.body = body
 
 
-class Case(Command):
+class Case(CommandNode):
     __slots__ = ("clauses", "subject")
 
-    def __init__(self, subject: Word) -> None:
+    def __init__(self, subject: WordNode) -> None:
         super().__init__()
         self.subject = subject
-        self.clauses: list[tuple[list[Word], Sequence, str]] = []
+        self.clauses: list[tuple[list[WordNode], Sequence, str]] = []
 
 
-class Condition(Command):
+class Condition(CommandNode):
     """`[[ … ]]`, flattened: every test with its operator, in order.
 
     What `&&`, `||`, `!` and parentheses do does not matter: all tests count as evaluated.
@@ -238,30 +240,30 @@ class Condition(Command):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tests: list[tuple[str, list[Word]]] = []
+        self.tests: list[tuple[str, list[WordNode]]] = []
 
 
-class ArithmeticCommand(Command):
+class ArithmeticCommand(CommandNode):
     __slots__ = ("expression",)
 
-    def __init__(self, expression: Word) -> None:
+    def __init__(self, expression: WordNode) -> None:
         super().__init__()
         self.expression = expression
 
 
-class Function(Command):
+class Function(CommandNode):
     __slots__ = ("body", "name")
 
-    def __init__(self, name: str, body: Command) -> None:
+    def __init__(self, name: str, body: CommandNode) -> None:
         super().__init__()
         self.name = name
         self.body = body
 
 
-class Coproc(Command):
+class Coproc(CommandNode):
     __slots__ = ("body", "name")
 
-    def __init__(self, name: str, body: Command) -> None:
+    def __init__(self, name: str, body: CommandNode) -> None:
         super().__init__()
         self.name = name
         self.body = body

@@ -3,10 +3,45 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from runner.shell_policy.shell import places
-from runner.shell_policy.shell.nodes import Command, Literal, Redirect, Sequence, Simple, Word
+from runner.shell_policy.shell.nodes import (
+    CommandNode,
+    Literal,
+    Redirect,
+    Sequence,
+    Simple,
+    WordNode,
+)
+from runner.shell_policy.shell.shapes import PLACE
 from runner.shell_policy.shell.values import FRESH
+
+if TYPE_CHECKING:
+    from runner.shell_policy.shell.shapes import Shapes
+
+
+PROGRAMS = frozenset(["which", "command", "type", "npm", "pnpm", "yarn", "python", "python3", "bundle", "gem", "rustc", "brew"])  # fmt: skip
+"""Programs whose output is relied on here: no function may take their name."""
+
+_WORDS = r"[A-Za-z0-9@][\w./@+-]*"
+_PRINTS_PLACE = re.compile(
+    rf"""(?: which \0 {_WORDS} | command \0 -v \0 {_WORDS} | type \0 -[pP] \0 {_WORDS}
+    | git \0 rev-parse \0 (?:--show-toplevel|--show-cdup)
+    | p?npm \0 (?:root|prefix) (?:\0 (?:-g|--global))? | yarn \0 global \0 dir
+    | go \0 env \0 [A-Z]+ | go \0 list \0 -m \0 -f \0 \{{\{{\.Dir\}}\}} \0 {_WORDS}
+    | bundle \0 (?:show|info \0 --path) \0 {_WORDS} | gem \0 which \0 {_WORDS}
+    | rustc \0 --print \0 sysroot | brew \0 --prefix (?:\0 {_WORDS})?
+    | python3? \0 -c \0 import[ ](?P<module>[A-Za-z_]\w*(?:\.\w+)*)\s*;\s*print\((?P=module)\.__file__\) )""",
+    re.VERBOSE,
+)
+
+
+def places(texts: list[str | None]) -> Shapes:
+    """What these words print when they ask a tool where something is; None for all else."""
+    known = [text for text in texts if text is not None]
+    asks = len(known) == len(texts) and _PRINTS_PLACE.fullmatch("\0".join(known)) is not None
+    return (PLACE,) if asks else None
+
 
 _WC = re.compile(r"-[lcwmL]|--(?:lines|bytes|words|chars)")
 _DATE = re.compile(r"\+(?:%[-_0]?[sHMSdmYjNuwyIkle])+")
@@ -25,7 +60,7 @@ _BEFORE_COLON: tuple[list[str | None], ...] = (["cut", "-d:", "-f1"], ["cut", "-
 _COLUMNS = (*_BEFORE_COLON, ["awk", "{print $1}"], ["cut", "-f1"], ["cut", "-d ", "-f1"], ["cut", "-d", " ", "-f1"], ["cut", "-f1", "-d "])  # fmt: skip
 _NUMBER_LINES = re.compile(r"-[0-9]+|-n[0-9]+")
 
-MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp", "basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut", "du", "getconf", "sysctl", "seq", "go"]) | places.PROGRAMS  # fmt: skip
+MODELLED = frozenset(["wc", "date", "grep", "egrep", "fgrep", "jq", "nproc", "id", "stat", "git", "pgrep", "lsof", "jobs", "printf", "cat", "pwd", "tr", "xargs", "head", "tail", "sort", "uniq", "mktemp", "basename", "dirname", "ls", "find", "rg", "awk", "sed", "cut", "du", "getconf", "sysctl", "seq", "go"]) | PROGRAMS  # fmt: skip
 """Programs whose output is relied on: no function may take their name."""
 
 
@@ -41,7 +76,7 @@ def numeric(body: Sequence) -> bool:
     )
 
 
-def _numeric(pipeline: list[Command]) -> bool:
+def _numeric(pipeline: list[CommandNode]) -> bool:
     column = ""
     for position in range(len(pipeline) - 1, -1, -1):
         found = _plain_words(pipeline[position])
@@ -55,16 +90,16 @@ def _numeric(pipeline: list[Command]) -> bool:
     return False
 
 
-def _plain_words(command: Command) -> tuple[list[Word], list[str | None]] | None:
+def _plain_words(command: CommandNode) -> tuple[list[WordNode], list[str | None]] | None:
     if not isinstance(command, Simple) or command.assigns or not _quiet(command):
         return None
-    words = [word for word in command.words if isinstance(word, Word)]
+    words = [word for word in command.words if isinstance(word, WordNode)]
     if len(words) != len(command.words) or not words:
         return None
     return words, [word.plain() for word in words]
 
 
-def _prints_column(column: str, texts: list[str | None], words: list[Word]) -> bool:
+def _prints_column(column: str, texts: list[str | None], words: list[WordNode]) -> bool:
     """`grep -n … | cut -d: -f1`, `wc -l FILE | awk '{print $1}'`, `du -sk X | cut -f1`."""
     name, *rest = texts
     if column == "line":
@@ -93,7 +128,7 @@ def only_pipeline(body: Sequence) -> list[Simple] | None:
     return pipeline if pipeline is None else plain_pipeline(pipeline)
 
 
-def plain_pipeline(pipeline: list[Command]) -> list[Simple] | None:
+def plain_pipeline(pipeline: list[CommandNode]) -> list[Simple] | None:
     """These commands, when they are simple and print into nothing but the pipe."""
     found = [command for command in pipeline if isinstance(command, Simple)]
     plain = len(found) == len(pipeline) and all(
@@ -102,7 +137,7 @@ def plain_pipeline(pipeline: list[Command]) -> list[Simple] | None:
     return found if plain else None
 
 
-def _only_pipeline(body: Sequence) -> list[Command] | None:
+def _only_pipeline(body: Sequence) -> list[CommandNode] | None:
     if len(body.chains) != 1 or body.chains[0].background:
         return None
     first, *rest = body.chains[0].links
@@ -111,11 +146,11 @@ def _only_pipeline(body: Sequence) -> list[Command] | None:
     return first[1].commands
 
 
-def _fallback(commands: list[Command]) -> bool:
+def _fallback(commands: list[CommandNode]) -> bool:
     """`|| true`, `|| echo 0`: what prints nothing or a number."""
     if len(commands) != 1 or not isinstance(commands[0], Simple):
         return False
-    words = [w.plain() if isinstance(w, Word) else None for w in commands[0].words]
+    words = [w.plain() if isinstance(w, WordNode) else None for w in commands[0].words]
     if words in (["true"], [":"]):
         return True
     return len(words) == 2 and words[0] == "echo" and bool(re.fullmatch(r"[0-9]+", words[1] or ""))
@@ -140,7 +175,7 @@ def _passes_on(texts: list[str | None]) -> bool:
     return name in ("xargs", "sort", "uniq", "cat") and rest in ([], ["-n"], ["-u"])
 
 
-def _counts(texts: list[str | None], words: list[Word]) -> bool:
+def _counts(texts: list[str | None], words: list[WordNode]) -> bool:
     name, *rest = texts
     known = [text for text in rest if text is not None]
     if name == "wc":
@@ -195,8 +230,8 @@ def _small(name: str, rest: list[str | None], known: list[str]) -> bool:
     )
 
 
-def _grep_counts(rest: list[str | None], words: list[Word]) -> bool:
-    operands: list[Word] = []
+def _grep_counts(rest: list[str | None], words: list[WordNode]) -> bool:
+    operands: list[WordNode] = []
     counts = False
     for text, word in zip(rest, words, strict=True):
         if text is not None and text.startswith("-"):
@@ -208,9 +243,9 @@ def _grep_counts(rest: list[str | None], words: list[Word]) -> bool:
     return counts and 1 <= len(operands) <= 2 and all(map(_one_word, operands))
 
 
-def _grep_numbers(rest: list[str | None], words: list[Word]) -> bool:
+def _grep_numbers(rest: list[str | None], words: list[WordNode]) -> bool:
     """`grep -n PATTERN FILE`, whose lines begin with a number and a colon."""
-    operands: list[Word] = []
+    operands: list[WordNode] = []
     numbers = False
     for text, word in zip(rest, words, strict=True):
         if text is None or not text.startswith("-"):
@@ -225,7 +260,7 @@ def _grep_numbers(rest: list[str | None], words: list[Word]) -> bool:
     return numbers and few and (file is None or re.fullmatch(r"[\w./@+-]*", file) is not None)
 
 
-def _one_word(word: Word) -> bool:
+def _one_word(word: WordNode) -> bool:
     for part in word.parts:
         if isinstance(part, Literal):
             if not part.quoted and any(char in part.text for char in "*?[{~"):
@@ -245,7 +280,7 @@ def here_document(body: Sequence) -> Redirect | None:
         return None
     name = command.words[0] if len(command.words) == 1 else None
     redirect = command.redirections[0]
-    if not isinstance(name, Word) or name.plain() != "cat" or redirect.fd is not None:
+    if not isinstance(name, WordNode) or name.plain() != "cat" or redirect.fd is not None:
         return None
     return redirect if redirect.operator in ("<<", "<<-") and not redirect.fd_name else None
 
@@ -259,7 +294,7 @@ def is_pwd(body: Sequence) -> bool:
         isinstance(command, Simple)
         and not command.assigns
         and not command.redirections
-        and [w.plain() for w in command.words if isinstance(w, Word)] == ["pwd"]
+        and [w.plain() for w in command.words if isinstance(w, WordNode)] == ["pwd"]
     )
 
 
@@ -273,7 +308,7 @@ def temporary(body: Sequence) -> str | None:
         return None
     if any(redirect.fd != _STDERR for redirect in command.redirections):
         return None
-    texts = [w.plain() if isinstance(w, Word) else None for w in command.words]
+    texts = [w.plain() if isinstance(w, WordNode) else None for w in command.words]
     if texts[:1] != ["mktemp"]:
         return None
     rest = texts[2:] if texts[1:2] == ["-d"] else texts[1:]

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NoReturn
 
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.errors import ShellParseError
+from runner.shell_policy.shell.limits import ShellParseError
 from runner.shell_policy.shell.values import (
     EMPTY,
     NUMBER,
@@ -24,7 +24,7 @@ from runner.shell_policy.shell.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runner.shell_policy.shell.nodes import Variable, Word
+    from runner.shell_policy.shell.nodes import Variable, WordNode
     from runner.shell_policy.shell.ports import Host, WordExpander
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -68,7 +68,7 @@ def _element(part: Variable, host: Host, expander: WordExpander) -> Value:
     return any_item(value)
 
 
-def check_subscript(subscript: Word, value: Value, expander: WordExpander) -> None:
+def check_subscript(subscript: WordNode, value: Value, expander: WordExpander) -> None:
     """Visit a subscript: a key of an associative array, else arithmetic."""
     if value.assoc:
         expander.single(subscript)

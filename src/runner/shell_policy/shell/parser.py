@@ -7,14 +7,14 @@ import re
 from runner.shell_policy.shell.nodes import (
     Assign,
     Chain,
-    Command,
+    CommandNode,
     Literal,
     Part,
     Pipeline,
     Redirect,
     Sequence,
     Simple,
-    Word,
+    WordNode,
 )
 from runner.shell_policy.shell.words import WordScanner
 
@@ -170,7 +170,7 @@ class ListParser(WordScanner):
         while (operator := self.operator()) in ("|", "|&"):
             if operator == "|&":
                 both = Redirect(">&", 2, None)
-                both.target = Word([Literal("1", False)], "1")
+                both.target = WordNode([Literal("1", False)], "1")
                 commands[-1].redirections.append(both)
             self.take(operator)
             self.skip_newlines()
@@ -184,7 +184,7 @@ class ListParser(WordScanner):
                 self.pos += 2
                 self.skip_blanks()
 
-    def command(self) -> Command:
+    def command(self) -> CommandNode:
         """Read one command with its redirections."""
         self.budget.node()
         operator = self.operator()
@@ -195,7 +195,7 @@ class ListParser(WordScanner):
             return compound
         return self._simple()
 
-    def compound(self, word: str, operator: str) -> Command | None:
+    def compound(self, word: str, operator: str) -> CommandNode | None:
         """Read a compound command if one begins here; given by the layer above."""
         raise NotImplementedError
 
@@ -224,7 +224,7 @@ class ListParser(WordScanner):
         if command.words and sensitive:
             self._split_subscript()
             name = command.words[0]
-            declares = isinstance(name, Word) and name.plain() in DECLARATIONS
+            declares = isinstance(name, WordNode) and name.plain() in DECLARATIONS
             declares = declares and not command.redirections
             assign = self.assign(compound=declares)
             command.words.append(self.word() if assign is None else assign)
@@ -253,7 +253,7 @@ class ListParser(WordScanner):
         start = self.pos
         name, operator, bracket = match.groups()
         self.pos = match.end()
-        subscript: Word | None = None
+        subscript: WordNode | None = None
         if bracket:
             self.pos -= 1
             subscript = self.subscript()
@@ -262,8 +262,8 @@ class ListParser(WordScanner):
                 self.pos = start
                 return None
         self.budget.node()
-        value = Word([], "")
-        items: list[Word | Assign] | None = None
+        value = WordNode([], "")
+        items: list[WordNode | Assign] | None = None
         if self.char() == "(":
             if not compound or bracket:
                 self.unexpected("a value")
@@ -284,17 +284,17 @@ class ListParser(WordScanner):
         self.pos += len(operator)
         return operator
 
-    def _value(self) -> Word:
+    def _value(self) -> WordNode:
         start = self.pos
         parts: list[Part] = []
         continued = self._unquoted(parts)
-        return Word(parts, self.text[start : self.pos], continued)
+        return WordNode(parts, self.text[start : self.pos], continued)
 
-    def _items(self) -> list[Word | Assign]:
+    def _items(self) -> list[WordNode | Assign]:
         """Read `(…)` of an array assignment."""
         self.budget.enter()
         self.pos += 1
-        items: list[Word | Assign] = []
+        items: list[WordNode | Assign] = []
         self.skip_newlines()
         while self.char() != ")":
             if self.operator():
@@ -335,7 +335,7 @@ class ListParser(WordScanner):
         found.append(redirect)
         if operator in (">&-", "<&-"):
             redirect.operator = operator[:2]
-            redirect.target = Word([Literal("-", False)], "-")
+            redirect.target = WordNode([Literal("-", False)], "-")
             self.pos += len(operator)
             return
         self.take(operator)
@@ -360,7 +360,7 @@ class ListParser(WordScanner):
         self.pending.append(redirect)
         self.documents += 1
 
-    def redirections(self, command: Command) -> None:
+    def redirections(self, command: CommandNode) -> None:
         """Read the redirections after a compound command."""
         self.skip_blanks()
         while self.operator() in _REDIRECTIONS or self._fd_ahead():

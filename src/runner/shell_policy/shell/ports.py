@@ -8,21 +8,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runner.shell_policy.shell import facts
-    from runner.shell_policy.shell.calls import Calls
+    from runner.shell_policy.shell.calls import CallOrder
     from runner.shell_policy.shell.facts import SimpleCommand
-    from runner.shell_policy.shell.limits import Budget
-    from runner.shell_policy.shell.nodes import Assign, Redirect, Sequence, Word
-    from runner.shell_policy.shell.state import Environment, Outcome, Variables
+    from runner.shell_policy.shell.limits import AnalysisBudget
+    from runner.shell_policy.shell.nodes import Assign, Redirect, Sequence, WordNode
+    from runner.shell_policy.shell.state import Outcome, ShellEnvironment, Variables
     from runner.shell_policy.shell.values import Value
 
 
 class Host(Protocol):
     """The walk, as far as expansion needs it."""
 
-    environment: Environment
-    budget: Budget
+    environment: ShellEnvironment
+    budget: AnalysisBudget
     commands: list[SimpleCommand]
-    compared: list[facts.Word]
+    compared: list[facts.ShellWord]
 
     def substitution(self, body: Sequence) -> None:
         """Visit the commands of a substitution."""
@@ -34,18 +34,18 @@ class Host(Protocol):
 class WordExpander(Protocol):
     """Expansion, as far as what is nested in a parameter needs it."""
 
-    def single(self, word: Word) -> Value:
+    def single(self, word: WordNode) -> Value:
         """The value where bash neither splits nor globs."""
 
-    def arithmetic(self, word: Word) -> None:
+    def arithmetic(self, word: WordNode) -> None:
         """Visit an expression."""
 
 
-class Shell(Host, Protocol):
+class ShellPort(Host, Protocol):
     """The walk, as far as built-ins need it."""
 
     functions: set[str]
-    calls: Calls
+    calls: CallOrder
     inside: list[str]
     beside: int
 

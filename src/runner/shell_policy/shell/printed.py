@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runner.shell_policy.shell import shapes
 from runner.shell_policy.shell.commits import commits, log_lines
-from runner.shell_policy.shell.places import places
+from runner.shell_policy.shell.outputs import places
 from runner.shell_policy.shell.shapes import COMMIT, LISTED, NAME
 from runner.shell_policy.shell.values import Value, shaped
 

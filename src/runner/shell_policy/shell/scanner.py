@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from runner.shell_policy.shell.errors import ShellParseError
-from runner.shell_policy.shell.nodes import Literal, Part, Redirect, Word
+from runner.shell_policy.shell.limits import ShellParseError
+from runner.shell_policy.shell.nodes import Literal, Part, Redirect, WordNode
 
 if TYPE_CHECKING:
-    from runner.shell_policy.shell.limits import Budget
+    from runner.shell_policy.shell.limits import AnalysisBudget
 
 ODD = (
     "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xa0\\xad\\u1680\\u180e\\u2000-\\u200f\\u2028-\\u202f"
@@ -43,7 +43,7 @@ class Scanner:
         "text",
     )
 
-    def __init__(self, text: str, budget: Budget, functions: set[str]) -> None:
+    def __init__(self, text: str, budget: AnalysisBudget, functions: set[str]) -> None:
         self.text = text
         self.pos = 0
         self.budget = budget
@@ -154,7 +154,7 @@ class Scanner:
             "Use plain line feeds and end the here-document with the delimiter alone.",
         )
 
-    def body_word(self, redirect: Redirect, body: str, source: str) -> Word:
+    def body_word(self, redirect: Redirect, body: str, source: str) -> WordNode:
         """The body as a word; the layer above expands it when the delimiter is unquoted."""
         part: list[Part] = [Literal(body, redirect.quoted)]
-        return Word(part, source)
+        return WordNode(part, source)

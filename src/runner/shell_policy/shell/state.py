@@ -6,8 +6,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from runner.shell_policy.shell.errors import ShellParseError
-from runner.shell_policy.shell.limits import MAX_VARIABLES
+from runner.shell_policy.shell.limits import MAX_VARIABLES, ShellParseError
 from runner.shell_policy.shell.values import (
     EMPTY,
     NUMBER,
@@ -27,7 +26,7 @@ from runner.shell_policy.shell.values import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from runner.shell_policy.shell.limits import Budget
+    from runner.shell_policy.shell.limits import AnalysisBudget
     from runner.shell_policy.shell.nodes import Node, Sequence
 
 Variables = dict[str, Value]
@@ -151,11 +150,11 @@ Outcome = tuple[State | None, State | None]
 """The states after success and after failure; None where that can't happen."""
 
 
-class Environment:
+class ShellEnvironment:
     """Variables and directory of the shell process that the walk is in."""
 
     def __init__(
-        self, knowledge: Knowledge, state: State, fixed: Mapping[str, str], budget: Budget
+        self, knowledge: Knowledge, state: State, fixed: Mapping[str, str], budget: AnalysisBudget
     ) -> None:
         self.knowledge = knowledge
         self.budget = budget
@@ -300,7 +299,7 @@ def unite(left: Directories, right: Directories) -> Directories:
     return both if len(both) <= _MAX_DIRECTORIES else None
 
 
-def merge(left: State | None, right: State | None, environment: Environment) -> State | None:
+def merge(left: State | None, right: State | None, environment: ShellEnvironment) -> State | None:
     """The state when it may be either; None stands for "can't happen"."""
     if left is None or right is None or left is right:
         return right if left is None else left

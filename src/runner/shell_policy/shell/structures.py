@@ -10,13 +10,13 @@ from runner.shell_policy.shell.nodes import (
     ArithmeticCommand,
     Case,
     Chain,
-    Command,
+    CommandNode,
     Condition,
     Coproc,
     For,
     ForArithmetic,
     Function,
-    Group,
+    GroupNode,
     If,
     Node,
     Pipeline,
@@ -24,10 +24,10 @@ from runner.shell_policy.shell.nodes import (
     Sequence,
     Simple,
     While,
-    Word,
+    WordNode,
 )
 from runner.shell_policy.shell.parameters import check_subscript
-from runner.shell_policy.shell.state import Environment, State, Variables, merge
+from runner.shell_policy.shell.state import ShellEnvironment, State, Variables, merge
 from runner.shell_policy.shell.values import (
     NUMBER,
     UNKNOWN,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from runner.shell_policy.shell import facts
     from runner.shell_policy.shell.expansion import Expander
-    from runner.shell_policy.shell.facts import Assignment, Redirection
-    from runner.shell_policy.shell.limits import Budget
+    from runner.shell_policy.shell.facts import Redirection, ShellAssignment
+    from runner.shell_policy.shell.limits import AnalysisBudget
     from runner.shell_policy.shell.state import Outcome
 
 _NUMERIC_TESTS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
@@ -54,10 +54,10 @@ _NUMERIC_TESTS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
 class Structures:
     """What a compound command does to the state; base of the walk."""
 
-    environment: Environment
+    environment: ShellEnvironment
     expander: Expander
-    budget: Budget
-    compared: list[facts.Word]
+    budget: AnalysisBudget
+    compared: list[facts.ShellWord]
     functions: set[str]
     around: tuple[Redirection, ...]
     piped: bool
@@ -78,7 +78,7 @@ class Structures:
 
     def redirections(
         self, redirects: list[Redirect]
-    ) -> tuple[tuple[Redirection, ...], list[Assignment]]:
+    ) -> tuple[tuple[Redirection, ...], list[ShellAssignment]]:
         raise NotImplementedError
 
     def process_output(self, redirect: Redirect) -> Value | None:
@@ -86,8 +86,8 @@ class Structures:
 
     def emit(
         self,
-        words: tuple[facts.Word, ...],
-        assignments: tuple[Assignment, ...],
+        words: tuple[facts.ShellWord, ...],
+        assignments: tuple[ShellAssignment, ...],
         redirections: tuple[Redirection, ...],
         source: str,
     ) -> None:
@@ -96,7 +96,7 @@ class Structures:
     def _links(self, links: list[tuple[str, Pipeline]]) -> Outcome:
         raise NotImplementedError
 
-    def expander_subscript(self, subscript: Word, value: Value) -> None:
+    def expander_subscript(self, subscript: WordNode, value: Value) -> None:
         """Visit the subscript of something that is assigned."""
         if subscript.source not in ("@", "*"):
             check_subscript(subscript, value, self.expander)
@@ -118,7 +118,7 @@ class Structures:
         self.beside -= 1
         self.background = background
 
-    def command(self, command: Command) -> Outcome:
+    def command(self, command: CommandNode) -> Outcome:
         """Walk any command."""
         self.budget.node()
         if isinstance(command, Simple):
@@ -131,14 +131,14 @@ class Structures:
         return self._with_redirections(command, command.redirections)()
 
     def _with_redirections(
-        self, command: Command, redirects: list[Redirect]
+        self, command: CommandNode, redirects: list[Redirect]
     ) -> Callable[[], Outcome]:
         def visit() -> Outcome:
             return self._redirected(command, redirects)
 
         return visit
 
-    def _redirected(self, command: Command, redirects: list[Redirect]) -> Outcome:
+    def _redirected(self, command: CommandNode, redirects: list[Redirect]) -> Outcome:
         if isinstance(command, Simple):
             return self.simple(command)
         everything = (
@@ -158,8 +158,8 @@ class Structures:
         self.around, self.piped, self.feed = outer, was_piped, feed
         return outcome
 
-    def _compound(self, command: Command) -> Outcome:
-        if isinstance(command, Group):
+    def _compound(self, command: CommandNode) -> Outcome:
+        if isinstance(command, GroupNode):
             return self._group(command)
         if isinstance(command, If):
             return self._if(command)
@@ -175,7 +175,7 @@ class Structures:
             self._coproc(command)
         return self.environment.state, self.environment.state
 
-    def _group(self, group: Group) -> Outcome:
+    def _group(self, group: GroupNode) -> Outcome:
         if not group.subshell:
             return self.sequence(group.body)
         self.in_subshell(lambda: self.sequence(group.body), piped=self.piped)
@@ -284,7 +284,7 @@ class Structures:
             if operator == "=~":
                 self.environment.assign("BASH_REMATCH", as_list(UNKNOWN, None))
 
-    def _compare(self, word: Word) -> Value:
+    def _compare(self, word: WordNode) -> Value:
         value = self.expander.single(word)
         self.compared.append(value.word(word.source))
         return value

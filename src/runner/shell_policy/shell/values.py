@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.shell.limits import MAX_CHOICES, MAX_VALUE
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Value:
         self.shapes = shapes
 
     @classmethod
-    def of(cls, word: Word) -> Value:
+    def of(cls, word: ShellWord) -> Value:
         """What is known of a word of another shell's command."""
         return cls(
             word.choices, prefix=word.prefix, glob=word.glob, splits=word.splits,
@@ -115,8 +115,8 @@ class Value:
             return forms
         return forms if shapes.all_may_be_empty(forms) else (*forms, "")
 
-    def word(self, source: str) -> Word:
-        return Word(
+    def word(self, source: str) -> ShellWord:
+        return ShellWord(
             self.choices,
             "" if self.splits else self.prefix,
             self.numeric,

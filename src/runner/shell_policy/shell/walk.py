@@ -12,25 +12,24 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runner.shell_policy.shell import builtins, outputs
-from runner.shell_policy.shell.call import Call
-from runner.shell_policy.shell.calls import Calls
+from runner.shell_policy.shell.call import ShellCall
+from runner.shell_policy.shell.calls import CallOrder
 from runner.shell_policy.shell.compound import parse
-from runner.shell_policy.shell.errors import ShellParseError
 from runner.shell_policy.shell.expansion import Expander
-from runner.shell_policy.shell.facts import Assignment, Redirection, SimpleCommand
-from runner.shell_policy.shell.limits import Budget
+from runner.shell_policy.shell.facts import Redirection, ShellAssignment, SimpleCommand
+from runner.shell_policy.shell.limits import AnalysisBudget, ShellParseError
 from runner.shell_policy.shell.nodes import (
     Assign,
-    Command,
+    CommandNode,
     Function,
     Pipeline,
     Redirect,
     Sequence,
     Simple,
     Substitution,
-    Word,
+    WordNode,
 )
-from runner.shell_policy.shell.state import Environment, Knowledge, State, Variables, merge
+from runner.shell_policy.shell.state import Knowledge, ShellEnvironment, State, Variables, merge
 from runner.shell_policy.shell.structures import Structures
 from runner.shell_policy.shell.values import (
     EMPTY,
@@ -60,12 +59,12 @@ class Walk(Structures):
     def __init__(
         self, knowledge: Knowledge, state: State, fixed: Mapping[str, str], functions: set[str]
     ) -> None:
-        self.budget = Budget()
-        self.environment = Environment(knowledge, state, fixed, self.budget)
+        self.budget = AnalysisBudget()
+        self.environment = ShellEnvironment(knowledge, state, fixed, self.budget)
         self.expander = Expander(self)
         self.functions = functions
         self.commands: list[SimpleCommand] = []
-        self.compared: list[facts.Word] = []
+        self.compared: list[facts.ShellWord] = []
         self.around: tuple[Redirection, ...] = ()
         self.piped = False
         self.background = False
@@ -73,7 +72,7 @@ class Walk(Structures):
         self.beside = 0
         self.inside: list[str] = []
         self.conditional = 0
-        self.calls = Calls()
+        self.calls = CallOrder()
         self.feed: Value | None = None
         self.level = 0
 
@@ -88,7 +87,7 @@ class Walk(Structures):
     def assigned(self, name: str, value: Value, source: str, subscript: str | None = None) -> None:
         """Something other than an assignment word assigns: note it and report it."""
         value = self.environment.assign(name, value)
-        found = Assignment(name, any_item(value).word(source), subscript)
+        found = ShellAssignment(name, any_item(value).word(source), subscript)
         self.emit((), (found,), (), source)
 
     def parse_again(self, text: str) -> Sequence:
@@ -150,7 +149,7 @@ class Walk(Structures):
             return False
         command = pipeline.commands[0]
         word = command.words[0] if isinstance(command, Simple) and command.words else None
-        plain = isinstance(word, Word) and word.plain() in ("cd", "pushd")
+        plain = isinstance(word, WordNode) and word.plain() in ("cd", "pushd")
         unsure = self.conditional or "errexit" in self.environment.knowledge.flags
         return plain and not unsure and self.environment.state.errexit
 
@@ -191,7 +190,7 @@ class Walk(Structures):
         self.conditional -= condition
         return (fail, ok) if pipeline.negated else (ok, fail)
 
-    def _printed(self, commands: list[Command]) -> Value | None:
+    def _printed(self, commands: list[CommandNode]) -> Value | None:
         pipeline = outputs.plain_pipeline(commands)
         return None if pipeline is None else self.expander.printed(pipeline)
 
@@ -226,7 +225,7 @@ class Walk(Structures):
             sources.extend([word.source] * len(fields))
         redirections, found = self.redirections(command.redirections)
         assignments = [*found]
-        call = Call(self, command, words, assignments)
+        call = ShellCall(self, command, words, assignments)
         permanent = not words or call.keeps_assignments
         before = self.environment.state.variables
         assignments.extend([self.assign(one, permanent=permanent) for one in command.assigns])
@@ -268,7 +267,7 @@ class Walk(Structures):
             return Value(prefix=assign.name)
         return concat([literal(head + "="), self.expander.single(assign.value)])
 
-    def assign(self, assign: Assign, *, permanent: bool) -> Assignment:
+    def assign(self, assign: Assign, *, permanent: bool) -> ShellAssignment:
         """Evaluate one assignment and apply it."""
         value = self.value_of(assign)
         if permanent:
@@ -278,7 +277,7 @@ class Walk(Structures):
                 {**self.environment.state.variables, assign.name: value}
             )
         subscript = assign.subscript.source if assign.subscript is not None else None
-        return Assignment(assign.name, any_item(value).word(assign.source), subscript)
+        return ShellAssignment(assign.name, any_item(value).word(assign.source), subscript)
 
     def value_of(self, assign: Assign) -> Value:
         """The value an assignment gives the variable as a whole."""
@@ -290,7 +289,7 @@ class Walk(Structures):
             return value
         return self.element_set(assign.subscript, old, value)
 
-    def element_set(self, subscript: Word, old: Value, value: Value) -> Value:
+    def element_set(self, subscript: WordNode, old: Value, value: Value) -> Value:
         """The list after one of its elements got a value."""
         self.expander_subscript(subscript, old)
         rest = any_item(old) if old.many else EMPTY
@@ -306,7 +305,7 @@ class Walk(Structures):
             assoc=old.assoc,
         )
 
-    def _list(self, items: list[Word | Assign], old: Value) -> Value:
+    def _list(self, items: list[WordNode | Assign], old: Value) -> Value:
         values: list[Value] = []
         keyed = False
         for item in items:
@@ -324,10 +323,10 @@ class Walk(Structures):
 
     def redirections(
         self, redirects: list[Redirect]
-    ) -> tuple[tuple[Redirection, ...], list[Assignment]]:
+    ) -> tuple[tuple[Redirection, ...], list[ShellAssignment]]:
         """Evaluate redirections; `{name}>` also assigns."""
         found: list[Redirection] = []
-        assignments: list[Assignment] = []
+        assignments: list[ShellAssignment] = []
         for redirect in redirects:
             if redirect.operator in ("<<", "<<-", "<<<"):
                 body = self.expander.body(redirect.target)
@@ -340,13 +339,13 @@ class Walk(Structures):
             found.append(Redirection(redirect.operator, target, redirect.fd))
             if redirect.fd_name is not None:
                 value = self.environment.assign(redirect.fd_name, NUMBER)
-                assignments.append(Assignment(redirect.fd_name, value.word(redirect.fd_name)))
+                assignments.append(ShellAssignment(redirect.fd_name, value.word(redirect.fd_name)))
         return tuple(found), assignments
 
     def emit(
         self,
-        words: tuple[facts.Word, ...],
-        assignments: tuple[Assignment, ...],
+        words: tuple[facts.ShellWord, ...],
+        assignments: tuple[ShellAssignment, ...],
         redirections: tuple[Redirection, ...],
         source: str,
         *,
@@ -391,13 +390,13 @@ def _succeeded(pipeline: Pipeline, state: State) -> State:
     return state.holding(variables)
 
 
-def _reader(commands: list[Command], position: int) -> str:
+def _reader(commands: list[CommandNode], position: int) -> str:
     """The program that reads what a simple command in a pipeline prints."""
     here, *after = commands[position : position + 2]
     if not after or not isinstance(here, Simple) or not isinstance(after[0], Simple):
         return ""
     name = after[0].words[0] if after[0].words else None
-    return (name.plain() or "") if isinstance(name, Word) else ""
+    return (name.plain() or "") if isinstance(name, WordNode) else ""
 
 
 def _stdin(redirections: tuple[Redirection, ...]) -> tuple[str | None, bool]:

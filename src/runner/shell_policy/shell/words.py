@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from runner.shell_policy.shell.ansi import decode
 from runner.shell_policy.shell.nodes import (
     Arithmetic,
     Literal,
@@ -14,9 +13,55 @@ from runner.shell_policy.shell.nodes import (
     Sequence,
     Substitution,
     Variable,
-    Word,
+    WordNode,
 )
 from runner.shell_policy.shell.scanner import ODD, Scanner
+
+_ESCAPE = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})"
+    r"|U([0-9A-Fa-f]{1,8})|(.))",
+    re.DOTALL,
+)
+_NAMED = {
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
+_HIGHEST = 0x10FFFF
+
+
+class _UnknownEscapeError(Exception):
+    pass
+
+
+def _character(match: re.Match[str]) -> str:
+    named, octal, byte, short, long, other = match.groups()
+    if named:
+        return _NAMED.get(named, named)
+    if other:
+        raise _UnknownEscapeError
+    digits = byte or short or long
+    code = int(octal, 8) if octal else int(digits, 16)
+    one_byte = bool(octal or byte)
+    surrogate = 0xD800 <= code <= 0xDFFF
+    if code == 0 or code > _HIGHEST or surrogate or (one_byte and code > 0x7F):
+        raise _UnknownEscapeError
+    return chr(code)
+
+
+def decode(text: str) -> str | None:
+    """The value of the inside of `$'…'`; None when an escape is not understood."""
+    try:
+        return _ESCAPE.sub(_character, text)
+    except _UnknownEscapeError:
+        return None
+
 
 _PLAIN = re.compile(rf"[^\x00-\x20|&;()<>$`\"'\\{ODD}]+")
 _ODD_CHAR = re.compile(rf"[{ODD}\r]")
@@ -71,7 +116,7 @@ class WordScanner(Scanner):
         """Read a separate text as a complete list."""
         raise NotImplementedError
 
-    def word(self) -> Word:
+    def word(self) -> WordNode:
         """Read one word, which must not be empty."""
         start = self.pos
         self.budget.node()
@@ -81,7 +126,7 @@ class WordScanner(Scanner):
             self.unexpected("a word")
         if self.char() in ("<", ">") and self.text[start] == "{" and self.text[self.pos - 1] == "}":
             self.unexpected("a plain name in `{name}>`")
-        return Word(parts, self.text[start : self.pos], continued)
+        return WordNode(parts, self.text[start : self.pos], continued)
 
     def _unquoted(self, parts: list[Part]) -> bool:
         continued = False
@@ -180,7 +225,7 @@ class WordScanner(Scanner):
             parts.append(Literal(text, True))
         self.pos += 2
 
-    def body_word(self, redirect: Redirect, body: str, source: str) -> Word:
+    def body_word(self, redirect: Redirect, body: str, source: str) -> WordNode:
         if redirect.quoted or not ("$" in body or "`" in body or "\\" in body):
             return super().body_word(redirect, body, source)
         return self.subscanner(body).here_document(source)
@@ -188,13 +233,13 @@ class WordScanner(Scanner):
     def subscanner(self, text: str) -> WordScanner:
         return type(self)(text, self.budget, self.functions)
 
-    def here_document(self, source: str) -> Word:
+    def here_document(self, source: str) -> WordNode:
         """Read the whole text as an unquoted here-document body."""
         parts: list[Part] = []
         self.budget.enter()
         self.double(parts, _BODY)
         self.budget.leave()
-        return Word(parts, source)
+        return WordNode(parts, source)
 
     def _process(self, char: str) -> Substitution:
         self.pos += 2
@@ -262,7 +307,7 @@ class WordScanner(Scanner):
         else:
             parts.append(Substitution("$", self.substituted(), quoted))
 
-    def arithmetic(self, *, semicolons: bool = False) -> Word:
+    def arithmetic(self, *, semicolons: bool = False) -> WordNode:
         """Read an expression up to `))` and move over that."""
         start = self.pos
         self.budget.enter()
@@ -292,7 +337,7 @@ class WordScanner(Scanner):
         source = self.text[start : self.pos]
         self.pos += 2
         self.budget.leave()
-        return Word(parts, source)
+        return WordNode(parts, source)
 
     def _quoting_in_arithmetic(self, char: str, parts: list[Part]) -> None:
         if char == "$":
@@ -337,12 +382,12 @@ class WordScanner(Scanner):
         else:
             part.operator = "keys" if whole else "!"
 
-    def _subscript(self, quoted: bool) -> Word:
+    def _subscript(self, quoted: bool) -> WordNode:
         """Read `[…]`; quotes inside are allowed, blanks and nested brackets are not."""
         self.pos += 1
         return self._operand(_SUBSCRIPT, "]", quoted)
 
-    def subscript(self) -> Word:
+    def subscript(self) -> WordNode:
         return self._subscript(quoted=False)
 
     def _operation(self, part: Variable) -> None:
@@ -357,7 +402,7 @@ class WordScanner(Scanner):
         self.pos -= 1
         part.operands = (first,)
 
-    def _operand(self, plain: re.Pattern[str], closing: str, quoted: bool) -> Word:
+    def _operand(self, plain: re.Pattern[str], closing: str, quoted: bool) -> WordNode:
         """Read text with expansions up to `closing`, and move over that."""
         start = self.pos
         parts: list[Part] = []
@@ -370,7 +415,7 @@ class WordScanner(Scanner):
             self._operand_special(self.char(), parts, quoted)
         source = self.text[start : self.pos]
         self.pos += 1
-        return Word(parts, source)
+        return WordNode(parts, source)
 
     def _operand_special(self, char: str, parts: list[Part], quoted: bool) -> None:
         if char == "$":

@@ -5,7 +5,7 @@ One module per family; this is the one registry.
 
 from collections.abc import Callable
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.validators import (
     awk,
     build,
@@ -35,7 +35,7 @@ from runner.shell_policy.validators import (
     wrapping,
 )
 
-Validator = Callable[[Call], None]
+Validator = Callable[[CommandCall], None]
 
 VALIDATORS: dict[str, Validator] = {
     name: check

@@ -2,9 +2,9 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 _COMMENT = re.compile(r"#[^\n]*")
@@ -30,10 +30,10 @@ _FLAGS = frozenset(
 )
 
 
-def _awk(call: Call) -> None:
+def _awk(call: CommandCall) -> None:
     words = list(call.args)
-    program: Word | None = None
-    files: list[Word] = []
+    program: ShellWord | None = None
+    files: list[ShellWord] = []
     while words:
         word = words.pop(0)
         text = word.choices[0] if word.choices else None
@@ -62,7 +62,7 @@ def _awk(call: Call) -> None:
         _file(call, word)
 
 
-def _assignment(call: Call, option: str, value: Word | None) -> None:
+def _assignment(call: CommandCall, option: str, value: ShellWord | None) -> None:
     if option.startswith("-F"):
         if value is not None and value.splits and not value.choices:
             raise call.refuse("the separator must be quoted.")
@@ -74,7 +74,7 @@ def _assignment(call: Call, option: str, value: Word | None) -> None:
         raise call.refuse("-v needs NAME=value.")
 
 
-def _file(call: Call, word: Word) -> None:
+def _file(call: CommandCall, word: ShellWord) -> None:
     text = word.choices[0] if word.choices else ""
     if re.match(r"[A-Za-z_]\w*=", text):
         return
@@ -83,7 +83,7 @@ def _file(call: Call, word: Word) -> None:
     check(call, "read", word, "the file")
 
 
-def check_program(call: Call, program: str) -> None:
+def check_program(call: CommandCall, program: str) -> None:
     """Refuse a program that runs commands, or reads or writes files by itself."""
     if "\\\n" in program:
         raise call.refuse("a line that goes on after a backslash is not allowed in a program.")

@@ -2,26 +2,26 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.paths import outside_in
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 
-def _class_path(call: Call) -> None:
+def _class_path(call: CommandCall) -> None:
     """What javac takes classes (and with them annotation processors) from is the project's."""
     for value in call.parsed.values("-cp", "-classpath", "--class-path"):
         for entry in call.literal(value, "the class path").split(":"):
             if entry:
-                check(call, "project", Word.literal(entry), "the class path")
+                check(call, "project", ShellWord.literal(entry), "the class path")
 
 
-def _listed(call: Call, name: str, text: str) -> bool:
+def _listed(call: CommandCall, name: str, text: str) -> bool:
     return re.fullmatch(call.context.rules.lists[name], text, re.VERBOSE) is not None
 
 
-def _make(call: Call) -> None:
+def _make(call: CommandCall) -> None:
     """Well-known targets and harmless variables; sync needs a target that checks."""
     targets = 0
     dry = call.parsed.has(
@@ -58,14 +58,14 @@ def _make(call: Call) -> None:
         raise call.refuse("the default target may change files. Name a target such as test.")
 
 
-def _make_files(call: Call) -> None:
+def _make_files(call: CommandCall) -> None:
     """Rules come from a file that the project keeps, not from what is typed in."""
     for word in call.parsed.values("-f", "--file", "--makefile"):
         if call.literal(word, "the Makefile") == "-":
             raise call.refuse("rules from standard input run whatever they say. Write a Makefile.")
 
 
-def _make_environment(call: Call) -> None:
+def _make_environment(call: CommandCall) -> None:
     """Make expands what it finds in the environment: `FOO='$(shell …)' make` runs it."""
     for command in call.context.script:
         values = [assignment.value for assignment in command.assignments]
@@ -78,7 +78,7 @@ def _make_environment(call: Call) -> None:
             )
 
 
-def _checks(call: Call, text: str) -> bool:
+def _checks(call: CommandCall, text: str) -> bool:
     return _listed(call, "make-sync", text) and not re.search(r"fix|write|update|snapshot", text)
 
 
@@ -88,7 +88,7 @@ _TASK_FILES = (
 )
 
 
-def _defined(call: Call, target: str) -> bool:
+def _defined(call: CommandCall, target: str) -> bool:
     """Whether a Makefile or justfile of the directory defines the target."""
     if not re.fullmatch(r"[\w./%-]+", target):
         return False
@@ -104,7 +104,7 @@ def _defined(call: Call, target: str) -> bool:
     return False
 
 
-def _tasks(call: Call) -> None:
+def _tasks(call: CommandCall) -> None:
     """Gradle and rake tasks, Maven goals: from the list for this mode."""
     name = call.rule.data["sync" if call.context.mode == "sync" else "run"]
     for word in call.parsed.operands:
@@ -119,7 +119,7 @@ def _tasks(call: Call) -> None:
         raise call.refuse("name a task such as test.")
 
 
-def _cmake(call: Call) -> None:
+def _cmake(call: CommandCall) -> None:
     if any((word.text or "").removeprefix("--target=").startswith("install") for word in call.args):
         raise call.refuse("installing outside the project is not allowed.")
     words = list(call.args)
@@ -152,7 +152,7 @@ def _cmake(call: Call) -> None:
             elif not re.fullmatch(r"[\w .+-]*", call.literal(value, text)):
                 raise call.refuse(f"this value of {text} is not allowed.")
         elif re.fullmatch(r"-[SB].+", text):
-            check(call, "project", Word.literal(text[2:]), text[:2])
+            check(call, "project", ShellWord.literal(text[2:]), text[:2])
         elif text == "--":
             if any(not re.fullmatch(r"-j\d*|-[kv]|\d+|VERBOSE=1", w.text or "?") for w in words):
                 raise call.refuse("only -j, -k and -v may be passed on.")
@@ -171,14 +171,14 @@ def _cmake(call: Call) -> None:
             check(call, "project", word, "the folder")
 
 
-def _check_in_sync(call: Call) -> None:
+def _check_in_sync(call: CommandCall) -> None:
     """Formatters change files unless they are told to check."""
     checks = call.rule.data["checks"].split()
     if not call.parsed.has(*checks):
         call.run_only(f"it (without {checks[0]})")
 
 
-def _tsc(call: Call) -> None:
+def _tsc(call: CommandCall) -> None:
     # With -b it notes what it has built, also with --noEmit; without, -d means --declaration.
     builds = call.parsed.has("-b", "--build")
     looks = ("--dry", "-d") if builds else ("--noEmit", "--showConfig", "--listFilesOnly")
@@ -190,55 +190,55 @@ def _tsc(call: Call) -> None:
         call.run_only("it (without --noEmit)")
 
 
-def _dotnet_format(call: Call) -> None:
+def _dotnet_format(call: CommandCall) -> None:
     if not call.parsed.has("--verify-no-changes"):
         call.run_only("it (without --verify-no-changes)")
 
 
-def _mix_format(call: Call) -> None:
+def _mix_format(call: CommandCall) -> None:
     if not call.parsed.has("--check-formatted"):
         call.run_only("it (without --check-formatted)")
 
 
-def _shfmt(call: Call) -> None:
+def _shfmt(call: CommandCall) -> None:
     for word in call.parsed.operands:
         check(call, "write" if call.parsed.has("-w", "--write") else "read", word, "the file")
 
 
-def _compiler(call: Call) -> None:
+def _compiler(call: CommandCall) -> None:
     """Compilers: no response files, and an output that is named."""
     for word in call.parsed.operands:
         if any(text.startswith("@") for text in word.choices or (word.prefix,)):
             raise call.refuse("response files are not allowed. Write the arguments out.")
 
 
-def _checks_only(call: Call) -> None:
+def _checks_only(call: CommandCall) -> None:
     """A formatter that writes unless it is told to check."""
     if not call.parsed.has("--check", "-check", "-write=false"):
         call.run_only("formatting")
 
 
-def _formatter(call: Call) -> None:
+def _formatter(call: CommandCall) -> None:
     """A formatter that changes any file it is given, whatever its name."""
     if call.parsed.has("-i"):
         for word in call.parsed.operands:
             check(call, "write", word, "the file")
 
 
-def _bundler(call: Call) -> None:
+def _bundler(call: CommandCall) -> None:
     """vite, next, ng …: serving and checking always, building in run."""
     first = call.parsed.operands[0].text if call.parsed.operands else "dev"
     if first in ("build", "generate", "typegen", "sync", "optimize"):
         call.run_only(str(first))
 
 
-def _vitest(call: Call) -> None:
+def _vitest(call: CommandCall) -> None:
     """The first operand may be a verb of vitest."""
     if call.parsed.operands and call.parsed.operands[0].text == "init":
         raise call.refuse("init asks questions. Write the configuration.")
 
 
-def _mocha(call: Call) -> None:
+def _mocha(call: CommandCall) -> None:
     for word in call.parsed.values("-r", "--require"):
         text = call.literal(word, "-r")
         if not re.fullmatch(
@@ -248,7 +248,7 @@ def _mocha(call: Call) -> None:
             raise call.refuse(f"{text} is not a file of the project.")
 
 
-def _task_runner(call: Call) -> None:
+def _task_runner(call: CommandCall) -> None:
     """turbo, nx, lerna: their verbs, and task names from the list of scripts."""
     words = [call.literal(word, "the task") for word in call.parsed.operands]
     for value in call.parsed.values("-t", "--target", "--targets"):
@@ -294,7 +294,7 @@ _OWN_VERBS = frozenset(
 _SCRIPT_VERBS = frozenset({"test", "lint", "build", "dev", "start", "typecheck", "check"})
 
 
-def _task(call: Call, text: str) -> None:
+def _task(call: CommandCall, text: str) -> None:
     allowed = _listed(call, "npm-scripts-sync", text)
     if call.context.mode == "run":
         allowed = allowed or text in _SCRIPT_VERBS or _listed(call, "npm-scripts-run", text)
@@ -304,16 +304,16 @@ def _task(call: Call, text: str) -> None:
         )
 
 
-def _docker_stats(call: Call) -> None:
+def _docker_stats(call: CommandCall) -> None:
     if not call.parsed.has("--no-stream"):
         raise call.refuse("add --no-stream; otherwise it never ends.")
 
 
-def _file(call: Call) -> None:
+def _file(call: CommandCall) -> None:
     """`file -m` and `-z` read magic files and run decompressors; the table leaves them out."""
 
 
-def _clang_tidy(call: Call) -> None:
+def _clang_tidy(call: CommandCall) -> None:
     """After -- come arguments of the compiler; plug-ins are none of them."""
     texts = [word.text or "" for word in call.args]
     after = call.args[texts.index("--") + 1 :] if "--" in texts else ()
@@ -324,7 +324,7 @@ def _clang_tidy(call: Call) -> None:
             raise call.refuse(f"{text} is not allowed after --.")
 
 
-def _protoc(call: Call) -> None:
+def _protoc(call: CommandCall) -> None:
     """Each output is a folder, perhaps after options and a colon."""
     _compiler(call)
     for name, value in call.parsed.options:
@@ -333,7 +333,7 @@ def _protoc(call: Call) -> None:
         options, _, folder = call.literal(value, name).rpartition(":")
         if not re.fullmatch(r"[\w=,./-]*", options):
             raise call.refuse(f"{options} is not allowed for {name}.")
-        check(call, "write", Word.literal(folder), name)
+        check(call, "write", ShellWord.literal(folder), name)
 
 
 _NIM_OPTION = re.compile(
@@ -342,7 +342,7 @@ _NIM_OPTION = re.compile(
 )
 
 
-def _nim(call: Call) -> None:
+def _nim(call: CommandCall) -> None:
     """`nim c|check|cpp|js` on a file of the project; -r would run it under any name."""
     words = list(call.args)
     verb = call.literal(words.pop(0), "the verb") if words else ""
@@ -352,7 +352,7 @@ def _nim(call: Call) -> None:
         text = call.literal(word, "the argument")
         output = re.fullmatch(r"(?:-o|--out|--outdir|--nimcache)[:=](.+)", text)
         if output:
-            check(call, "write", Word.literal(output[1]), "-o")
+            check(call, "write", ShellWord.literal(output[1]), "-o")
         elif text.startswith("-"):
             if not _NIM_OPTION.fullmatch(text):
                 raise call.refuse(f"the option {text} is not allowed.")
@@ -360,7 +360,7 @@ def _nim(call: Call) -> None:
             check(call, "project", word, "the file")
 
 
-def _dotnet_add(call: Call) -> None:
+def _dotnet_add(call: CommandCall) -> None:
     texts = [call.literal(word, "the argument") for word in call.parsed.operands]
     if "reference" not in texts[:2]:
         raise call.refuse(call.rule.instead)

@@ -3,11 +3,11 @@
 import re
 
 from runner.shell_policy import environment
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
+from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.kinds import check
-from runner.shell_policy.refusal import RefusedError
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Assignment, Word
+from runner.shell_policy.shell.facts import ShellAssignment, ShellWord
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _TARGET = re.compile(r"([A-Za-z_]\w*)(\[[\w\"'$@*-]*\])?")
@@ -24,13 +24,13 @@ _SIGNALS = re.compile(
 )
 
 
-def _noop(call: Call) -> None:
+def _noop(call: CommandCall) -> None:
     """`:` and `true` do nothing; started in the background they only burn a processor."""
     if call.command.background:
         raise call.refuse("doing nothing in the background never ends well. Leave it out.")
 
 
-def _printf(call: Call) -> None:
+def _printf(call: CommandCall) -> None:
     if not call.args:
         return
     first = call.args[0]
@@ -43,15 +43,15 @@ def _printf(call: Call) -> None:
         raise call.refuse("the format must be written out.")
 
 
-def _assignable(call: Call, name: str, value: Word | None = None) -> None:
+def _assignable(call: CommandCall, name: str, value: ShellWord | None = None) -> None:
     match = _TARGET.fullmatch(name)
     if match is None:
         raise call.refuse(f"{name} is not a plain variable name.")
-    assignment = Assignment(match[1], value or Word(None, source=""))
+    assignment = ShellAssignment(match[1], value or ShellWord(None, source=""))
     environment.check_assignment(call.context, assignment, call.cwd)
 
 
-def _names(call: Call) -> None:
+def _names(call: CommandCall) -> None:
     """Names set by read, mapfile, getopts, export, declare, unset …."""
     words = call.parsed.operands
     flags = call.rule.data.get("flags", "").split()
@@ -70,7 +70,7 @@ def _names(call: Call) -> None:
             continue
         else:
             name, equals, value = text.partition("=")
-            _assignable(call, name.removesuffix("+"), Word.literal(value) if equals else None)
+            _assignable(call, name.removesuffix("+"), ShellWord.literal(value) if equals else None)
     for array in call.parsed.values("-a"):
         _assignable(call, call.literal(array, "the array"))
 
@@ -78,13 +78,13 @@ def _names(call: Call) -> None:
 _DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly", "unset"})
 
 
-def _has_names(call: Call) -> bool:
+def _has_names(call: CommandCall) -> bool:
     if call.rule.name == "local":
         return True
     return any(not (word.text or "x").startswith(("-", "+")) for word in call.args)
 
 
-def _computed_name(call: Call, word: Word) -> None:
+def _computed_name(call: CommandCall, word: ShellWord) -> None:
     """`export X=$y`: the name is in the certain beginning, or in each of the choices."""
     array = re.match(r"([A-Za-z_]\w*)\+?=\(", word.source)
     if array:
@@ -97,12 +97,14 @@ def _computed_name(call: Call, word: Word) -> None:
                 continue
             raise call.refuse(f"the name in {word.source} must be written out.")
         known = (
-            Word.literal(value) if word.choices else Word(None, prefix=value, source=word.source)
+            ShellWord.literal(value)
+            if word.choices
+            else ShellWord(None, prefix=value, source=word.source)
         )
         _assignable(call, name.removesuffix("+"), known)
 
 
-def _set(call: Call) -> None:
+def _set(call: CommandCall) -> None:
     words = list(call.args)
     if len(words) == 1 and words[0].text in ("-o", "+o"):
         return  # lists the shell's options
@@ -149,7 +151,7 @@ _SET_OPTIONS = frozenset(
 )
 
 
-def _cd(call: Call) -> None:
+def _cd(call: CommandCall) -> None:
     """Allow directories that are certain, or certainly in the project."""
     for word in call.parsed.operands:
         if word.choices is not None:
@@ -165,7 +167,7 @@ def _cd(call: Call) -> None:
             )
 
 
-def _computed_directory(call: Call, word: Word, shape: str) -> None:
+def _computed_directory(call: CommandCall, word: ShellWord, shape: str) -> None:
     """`for d in packages/*/; do (cd "$d" && …)`: every one must be in the project."""
     if shape and not shapes.HOLE.search(shape):
         _directory(call, shape)
@@ -173,10 +175,12 @@ def _computed_directory(call: Call, word: Word, shape: str) -> None:
         first = shapes.HOLE.match(shape)
         if first and first[0] not in shapes.NAME + shapes.LISTED:
             raise call.refuse(f"where {word.source} leads is not known. Write the directory out.")
-        check(call, "project", Word(None, shapes=(shape,), source=word.source), "the directory")
+        check(
+            call, "project", ShellWord(None, shapes=(shape,), source=word.source), "the directory"
+        )
 
 
-def _directory(call: Call, text: str) -> None:
+def _directory(call: CommandCall, text: str) -> None:
     if text == "-":
         _back(call)
         return
@@ -187,7 +191,7 @@ def _directory(call: Call, text: str) -> None:
     call.context.paths.read(text, call.cwd)
 
 
-def _back(call: Call) -> None:
+def _back(call: CommandCall) -> None:
     """`cd -` is certain only where every directory of the script is in the project."""
     for command in call.context.script:
         name, words = command.words[0].text if command.words else None, command.words[1:]
@@ -200,7 +204,7 @@ def _back(call: Call) -> None:
             raise call.refuse("where - leads is not certain. Name the directory.")
 
 
-def _is_below(call: Call, word: Word) -> bool:
+def _is_below(call: CommandCall, word: ShellWord) -> bool:
     """Whether a computed directory has a fixed beginning inside the project."""
     if "/" not in word.prefix or ".." in word.prefix.split("/"):
         return False
@@ -208,7 +212,7 @@ def _is_below(call: Call, word: Word) -> bool:
     return real is not None and call.context.paths.inside(real)
 
 
-def _is_rooted(call: Call, word: Word) -> bool:
+def _is_rooted(call: CommandCall, word: ShellWord) -> bool:
     match = _ROOT_COMMAND.fullmatch(word.source) or _ROOTED.fullmatch(word.source)
     if match is None:
         return False
@@ -219,7 +223,7 @@ def _is_rooted(call: Call, word: Word) -> bool:
     return ".." not in rest.split("/") and (rest in ("", ")") or rest.startswith("/"))
 
 
-def _trap(call: Call) -> None:
+def _trap(call: CommandCall) -> None:
     words = call.args
     if words and words[0].text == "--":
         words = words[1:]
@@ -234,7 +238,7 @@ def _trap(call: Call) -> None:
             raise call.refuse(f"trapping {signal} is not allowed.")
 
 
-def _source(call: Call) -> None:
+def _source(call: CommandCall) -> None:
     """Only what a tool made for sourcing: a virtual environment, the environment of a shell tool."""
     if len(call.args) != 1:
         raise call.refuse("source takes one file, such as .venv/bin/activate.")
@@ -244,7 +248,7 @@ def _source(call: Call) -> None:
     call.context.paths.project_file(path, call.cwd)
 
 
-def _test(call: Call) -> None:
+def _test(call: CommandCall) -> None:
     """Refuse what bash evaluates behind our back in `test -v` and in arithmetic operands."""
     texts = [word.text for word in call.args]
     for word in call.args:
@@ -263,12 +267,12 @@ def _test(call: Call) -> None:
 _FILE_TESTS = frozenset(["-e", "-f", "-d", "-r", "-s", "-x", "-L", "-h", "-w"])
 
 
-def _tested_path(call: Call, path: str) -> None:
+def _tested_path(call: CommandCall, path: str) -> None:
     """Asking whether a credential file exists is refused like reading it."""
     if path.startswith(("/proc", "~", "/etc")):
         try:
             call.context.paths.read(path, call.cwd)
-        except RefusedError as error:
+        except PolicyRefusalError as error:
             raise call.refuse(error.reason) from error
 
 

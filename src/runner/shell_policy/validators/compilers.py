@@ -2,10 +2,10 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 _READS = ("-include", "-isystem", "-iquote", "-idirafter", "-I", "-L")
 _WRITES = ("-MF", "-o")
@@ -16,7 +16,7 @@ _SYSTEM_FLAGS = re.compile(
 )
 
 
-def _compiler(call: Call) -> None:
+def _compiler(call: CommandCall) -> None:
     words = list(call.args)
     while words:
         word = words.pop(0)
@@ -38,12 +38,12 @@ def _compiler(call: Call) -> None:
             continue
         attached = next((n for n in ("-I", "-L", "-o", "-D", "-U", "-x") if text.startswith(n)), "")
         if attached:
-            _value(call, attached, Word.literal(text[len(attached) :]))
+            _value(call, attached, ShellWord.literal(text[len(attached) :]))
         elif not re.fullmatch(call.context.rules.lists["c-flag"], text, re.VERBOSE):
             raise call.refuse(f"the option {text} is not allowed.")
 
 
-def _value(call: Call, name: str, word: Word) -> None:
+def _value(call: CommandCall, name: str, word: ShellWord) -> None:
     if name in _READS:
         check(call, "read", word, name)
     elif name in _WRITES:

@@ -3,15 +3,15 @@
 import itertools
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.paths import NOTE
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.shell.values import FRESH
 
 
-def _copy(call: Call) -> None:
+def _copy(call: CommandCall) -> None:
     sources, target = _ends(call)
     if target is not None:
         check(call, "write", target, "the target")
@@ -29,7 +29,7 @@ def _copy(call: Call) -> None:
             check(call, "write", word, "the folder")
 
 
-def _ends(call: Call) -> tuple[list[Word], Word | None]:
+def _ends(call: CommandCall) -> tuple[list[ShellWord], ShellWord | None]:
     operands = list(call.parsed.operands)
     folders = call.parsed.values("-t", "--target-directory")
     if folders:
@@ -41,7 +41,7 @@ def _ends(call: Call) -> tuple[list[Word], Word | None]:
     return operands[:-1], operands[-1]
 
 
-def _lands(call: Call, target: Word, source: Word) -> None:
+def _lands(call: CommandCall, target: ShellWord, source: ShellWord) -> None:
     """Check where a source ends up below the target: the name it keeps must be allowed too."""
     forms = source.choices or source.shapes
     if not forms and not source.prefix.startswith("/dev/fd/"):
@@ -68,27 +68,27 @@ def _lands(call: Call, target: Word, source: Word) -> None:
         below = folder.replace(FRESH, "x") if folder.endswith(FRESH) else folder
         landed = f"{below.rstrip('/') or below}/{name}"
         if shapes.HOLE.search(landed):
-            word = Word(None, shapes=(landed,), source=source.source)
+            word = ShellWord(None, shapes=(landed,), source=source.source)
         else:
-            word = Word((landed,), glob=source.glob, source=text)
+            word = ShellWord((landed,), glob=source.glob, source=text)
         check(call, "write", word, "the target")
 
 
-def _real(call: Call, folder: str) -> str:
+def _real(call: CommandCall, folder: str) -> str:
     return call.context.paths.absolute(folder, call.cwd) or ""
 
 
-def _is_root(call: Call, folder: str) -> bool:
+def _is_root(call: CommandCall, folder: str) -> bool:
     return call.context.paths.absolute(folder, call.cwd) == call.context.paths.project
 
 
-def _readable_only(call: Call, text: str) -> None:
+def _readable_only(call: CommandCall, text: str) -> None:
     real = call.context.paths.absolute(text, call.cwd)
     if real is not None and real.startswith("/dev/"):
         raise call.refuse(f"{text} is a device.")
 
 
-def _move(call: Call) -> None:
+def _move(call: CommandCall) -> None:
     sources, target = _ends(call)
     for word in sources:
         check(call, "remove", word, "the file")
@@ -98,7 +98,7 @@ def _move(call: Call) -> None:
             _lands(call, target, word)
 
 
-def _link(call: Call) -> None:
+def _link(call: CommandCall) -> None:
     """The link is written; what it points to must stay in the project or /tmp as well."""
     if not call.parsed.has("-s", "--symbolic"):
         for word in call.parsed.operands:
@@ -107,7 +107,7 @@ def _link(call: Call) -> None:
     operands = list(call.parsed.operands)
     if not operands:
         raise call.refuse("needs a target.")
-    link = operands.pop() if len(operands) > 1 else Word.literal("./link")
+    link = operands.pop() if len(operands) > 1 else ShellWord.literal("./link")
     check(call, "write", link, "the link")
     folder, _, name = call.literal(link, "the link").rpartition("/")
     folder = folder or "."
@@ -117,10 +117,10 @@ def _link(call: Call) -> None:
         text = call.literal(word, "the target")
         pointed = text if text.startswith(("/", "~")) else f"{folder}/{text}"
         call.context.paths.refuse_guarded(pointed, text)
-        check(call, "project", Word.literal(pointed), "the target")
+        check(call, "project", ShellWord.literal(pointed), "the target")
 
 
-def _chmod(call: Call) -> None:
+def _chmod(call: CommandCall) -> None:
     for word in call.parsed.operands[:1]:
         mode = call.literal(word, "the mode")
         if re.search(r"[2367]$", mode) and mode.isdecimal():
@@ -129,7 +129,7 @@ def _chmod(call: Call) -> None:
             raise call.refuse(f"{mode} lets everyone write.")
 
 
-def _mktemp(call: Call) -> None:
+def _mktemp(call: CommandCall) -> None:
     if not call.parsed.operands or call.parsed.has("-t", "--tmpdir", "-p"):
         for word in call.parsed.operands:
             if "/" in (word.text or "/"):

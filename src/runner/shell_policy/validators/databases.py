@@ -2,10 +2,10 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.programs import check_own_script
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.inline import check_inline, require_literal
 
 _HOST = r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)"
@@ -67,7 +67,7 @@ _QUOTED = re.compile(r"[\"`]([\w .-]*)[\"`](\s*\()?")
 _UNCLEAR = re.compile(r"\\|\$\w*\$|/\*|\*/|#|--|[\"`]|(?<!')'(?!')")
 
 
-def check_database(call: Call, word: Word) -> None:
+def check_database(call: CommandCall, word: ShellWord) -> None:
     """Refuse a database that is not named plainly or not on this machine."""
     text = call.literal(word, "the database")
     if not any(form.fullmatch(text) for form in (_NAME, _ADDRESS, _KEYWORDS)):
@@ -91,7 +91,7 @@ def _without_text(token: re.Match[str]) -> str:
     return " " if token[0].startswith("-") else "''"
 
 
-def check_statements(call: Call, text: str) -> None:
+def check_statements(call: CommandCall, text: str) -> None:
     """Refuse SQL that a server on this machine should not get from an agent."""
     bare = plain_sql(text)
     if _UNCLEAR.search(bare):
@@ -103,7 +103,7 @@ def check_statements(call: Call, text: str) -> None:
         _statement(call, statement)
 
 
-def _statement(call: Call, statement: str) -> None:
+def _statement(call: CommandCall, statement: str) -> None:
     if _EXTENSIONS.fullmatch(statement) and call.context.mode == "run":
         return
     found = None if _VERBS.match(statement.strip()) else re.match(r"\s*(\w*)", statement)
@@ -120,7 +120,7 @@ def _statement(call: Call, statement: str) -> None:
         raise call.refuse("this session is read-only: only SELECT, SHOW and EXPLAIN.")
 
 
-def _psql(call: Call) -> None:
+def _psql(call: CommandCall) -> None:
     for word in call.parsed.values("-o", "--output"):
         if (word.text or "|").startswith("|"):
             raise call.refuse("-o must name a file.")
@@ -138,14 +138,14 @@ def _psql(call: Call) -> None:
         _stdin(call)
 
 
-def _meta(call: Call, text: str) -> None:
+def _meta(call: CommandCall, text: str) -> None:
     if not _META.fullmatch(text):
         raise call.refuse(
             f"{text.split(maxsplit=1)[0]} is not allowed. Use \\d, \\dt, \\l or a statement."
         )
 
 
-def _stdin(call: Call) -> None:
+def _stdin(call: CommandCall) -> None:
     """A here-document; lines that begin with a backslash are psql's own commands."""
     if call.command.piped or call.command.stdin is None:
         raise call.refuse("give the statements with -c, or in a quoted here-document.")
@@ -156,7 +156,7 @@ def _stdin(call: Call) -> None:
     check_statements(call, "\n".join(x for x in lines if not x.lstrip().startswith("\\")))
 
 
-def check_sql_file(call: Call, word: Word) -> None:
+def check_sql_file(call: CommandCall, word: ShellWord) -> None:
     """Refuse a file of statements that is not the project's; it may do what a script may."""
     text = call.literal(word, "the file")
     if not text.endswith(".sql"):
@@ -166,7 +166,7 @@ def check_sql_file(call: Call, word: Word) -> None:
     call.run_only("running a file")
 
 
-def _mysql(call: Call) -> None:
+def _mysql(call: CommandCall) -> None:
     for word in [*call.parsed.values("-D", "--database"), *call.parsed.operands]:
         if not _NAME.fullmatch(call.literal(word, "the database")):
             raise call.refuse(f"{word.source} is not the name of a database.")
@@ -180,7 +180,7 @@ def _mysql(call: Call) -> None:
         check_statements(call, call.command.stdin)
 
 
-def _mongosh(call: Call) -> None:
+def _mongosh(call: CommandCall) -> None:
     for word in call.parsed.operands:
         text = call.literal(word, "the address")
         if not (_ADDRESS.fullmatch(text) or _NAME.fullmatch(text)):
@@ -202,7 +202,7 @@ def _mongosh(call: Call) -> None:
                 raise call.refuse(f"{found[0]} is not allowed here.")
 
 
-def _redis(call: Call) -> None:
+def _redis(call: CommandCall) -> None:
     """Commands by name; those that only read in sync."""
     for word in call.parsed.values("-u"):
         if not _ADDRESS.fullmatch(call.literal(word, "-u")):
@@ -226,12 +226,12 @@ def _redis(call: Call) -> None:
         call.run_only(verb)
 
 
-def _dump(call: Call) -> None:
+def _dump(call: CommandCall) -> None:
     for word in [*call.parsed.values("-d", "--dbname"), *call.parsed.operands]:
         check_database(call, word)
 
 
-def _kubectl_version(call: Call) -> None:
+def _kubectl_version(call: CommandCall) -> None:
     if not call.parsed.has("--client"):
         raise call.refuse("add --client; a cluster is out of reach.")
 

@@ -2,9 +2,9 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.scripts import require_script
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.inline import check_inline
 
 _EXPRESSION = r"[\w\s.*&>\[\]$+/:<=!%|,-]*"
@@ -29,7 +29,7 @@ _PDB = re.compile(
 )
 
 
-def _debugger(call: Call) -> None:
+def _debugger(call: CommandCall) -> None:
     """Judge gdb and lldb in batch mode."""
     if not call.parsed.has("-batch", "--batch", "-b"):
         raise call.refuse(
@@ -45,12 +45,12 @@ def _debugger(call: Call) -> None:
         given = _ARGUMENTS.fullmatch(text)
         if given and call.parsed.operands:
             program = call.parsed.operands[0]
-            call.judge_inner((program, *map(Word.literal, given[1].split())))
+            call.judge_inner((program, *map(ShellWord.literal, given[1].split())))
     if call.parsed.operands:
         _program(call, call.parsed.operands)
 
 
-def _program(call: Call, words: tuple[Word, ...]) -> None:
+def _program(call: CommandCall, words: tuple[ShellWord, ...]) -> None:
     """The program, and with --args what it gets; else a core file may follow."""
     if call.parsed.has("--args", "-args") or words[0].text == "--":
         call.judge_inner(words)
@@ -60,14 +60,14 @@ def _program(call: Call, words: tuple[Word, ...]) -> None:
         call.context.paths.project_file(call.literal(word, "the core file"), call.cwd)
 
 
-def _tracer(call: Call) -> None:
+def _tracer(call: CommandCall) -> None:
     """Refuse `strace -o '|program'`, which runs it."""
     for word in call.parsed.values("-o", "--output"):
         if (word.text or "|")[:1] in "|!":
             raise call.refuse("-o must name a file.")
 
 
-def _script(call: Call) -> None:
+def _script(call: CommandCall) -> None:
     """Judge `script -c COMMAND FILE`: without a command it opens a shell."""
     commands = call.parsed.values("-c", "--command")
     if not commands:
@@ -76,7 +76,7 @@ def _script(call: Call) -> None:
         require_script(call.literal(word, "the command"), call.context, call.command)
 
 
-def check_pdb(call: Call, commands: list[str]) -> None:
+def check_pdb(call: CommandCall, commands: list[str]) -> None:
     """Refuse commands of the Python debugger that are not known; expressions are inline code."""
     for text in commands:
         shown = re.fullmatch(r"(?:p|pp|whatis)\s+(.+)", text.strip())

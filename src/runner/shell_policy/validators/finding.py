@@ -2,11 +2,11 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.patterns import refuse_whole_tree
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import SimpleCommand, Word
+from runner.shell_policy.shell.facts import ShellWord, SimpleCommand
 from runner.shell_policy.shell.printed import printed
 from runner.shell_policy.shell.values import Value
 
@@ -93,13 +93,13 @@ _PLAIN_NAME = re.compile(
 )
 _EXECUTES = frozenset({"-exec", "-execdir"})
 _START_FLAGS = frozenset({"-H", "-L", "-P", "-E", "-X", "-s", "-x", "-O1", "-O2", "-O3"})
-_FOUND = Word(None, source="{}")
-_FOUND_HERE = Word(None, prefix="./", source="(files)", shapes=("./" + shapes.LISTED,))
+_FOUND = ShellWord(None, source="{}")
+_FOUND_HERE = ShellWord(None, prefix="./", source="(files)", shapes=("./" + shapes.LISTED,))
 
 
-def _find(call: Call) -> None:
+def _find(call: CommandCall) -> None:
     words = list(call.args)
-    starts: list[Word] = []
+    starts: list[ShellWord] = []
     while words and words[0].text in _START_FLAGS:
         words.pop(0)
     while words and not _is_expression(words[0]):
@@ -108,19 +108,19 @@ def _find(call: Call) -> None:
         _primary(call, words, starts)
 
 
-def _is_expression(word: Word) -> bool:
+def _is_expression(word: ShellWord) -> bool:
     text = word.choices[0] if word.choices else word.prefix
     return text.startswith("-") or text in ("(", ")", "!", ",")
 
 
-def _start(call: Call, word: Word) -> Word:
+def _start(call: CommandCall, word: ShellWord) -> ShellWord:
     if word.choices is None and not word.prefix and not word.numeric:
         raise call.refuse(f"{word.source} could turn into an expression. Write the folder out.")
     check(call, "tree", word, "the folder")
     return word
 
 
-def _primary(call: Call, words: list[Word], starts: list[Word]) -> None:
+def _primary(call: CommandCall, words: list[ShellWord], starts: list[ShellWord]) -> None:
     word = words.pop(0)
     if word.glob:
         raise call.refuse(f"quote {word.source}; the shell would expand it.")
@@ -151,7 +151,7 @@ def _primary(call: Call, words: list[Word], starts: list[Word]) -> None:
         )
 
 
-def _pattern(call: Call, name: str, value: Word) -> None:
+def _pattern(call: CommandCall, name: str, value: ShellWord) -> None:
     """`-name *.py` without quotes: further names that match make find stop with an error."""
     text = value.choices[0] if value.choices else ""
     if name not in _PATTERNS or text[:1] in ("-", "(", "!", ",") or not text:
@@ -160,8 +160,8 @@ def _pattern(call: Call, name: str, value: Word) -> None:
         raise call.refuse(f"quote {value.source}; the shell would expand it.")
 
 
-def _execute(call: Call, words: list[Word], starts: list[Word]) -> None:
-    inner: list[Word] = []
+def _execute(call: CommandCall, words: list[ShellWord], starts: list[ShellWord]) -> None:
+    inner: list[ShellWord] = []
     while words:
         word = words.pop(0)
         if word.text == ";" or (word.text == "+" and inner and inner[-1].text == "{}"):
@@ -175,7 +175,7 @@ def _execute(call: Call, words: list[Word], starts: list[Word]) -> None:
     call.judge_inner(tuple(_fill(word, found) for word in inner))
 
 
-def _named_below(call: Call, starts: list[Word]) -> Word | None:
+def _named_below(call: CommandCall, starts: list[ShellWord]) -> ShellWord | None:
     """What {} is when files of one plain name are looked for (`-name __pycache__ -exec`)."""
     texts = [word.text or "" for word in call.args]
     for action in _EXECUTES & set(texts):
@@ -183,35 +183,37 @@ def _named_below(call: Call, starts: list[Word]) -> Word | None:
             name = texts[texts.index("-name") + 1]
             if _changes(texts[texts.index(action) + 1 :]):
                 refuse_whole_tree(call.context.paths, name, call.refuse)
-            return Word((f"./*/{name}",), prefix="./", glob=True, source="{}")
+            return ShellWord((f"./*/{name}",), prefix="./", glob=True, source="{}")
     return None
 
 
-def _found_below(starts: list[Word]) -> Word:
+def _found_below(starts: list[ShellWord]) -> ShellWord:
     """What {} certainly begins with: find's results begin with the folder it was given."""
     if len(starts) == 1 and starts[0].text:
         return _below(starts[0].text)
     return _FOUND_HERE if not starts else _FOUND
 
 
-def _below(folder: str) -> Word:
+def _below(folder: str) -> ShellWord:
     """Some paths below a folder. Below a folder of the project they may even be changed."""
     if folder.strip("./") == "":
         return _FOUND_HERE
     pattern = folder.rstrip("/") + "/*"
-    return Word((pattern,), prefix=folder.rstrip("/") + "/", glob=True, source="(files)")
+    return ShellWord((pattern,), prefix=folder.rstrip("/") + "/", glob=True, source="(files)")
 
 
-def _fill(word: Word, found: Word) -> Word:
+def _fill(word: ShellWord, found: ShellWord) -> ShellWord:
     if word.text == "{}":
         return found
     if word.text and "{}" in word.text:
         before = word.text.partition("{}")[0]
-        return Word(None, prefix=before + (found.prefix if not before else ""), source=word.text)
+        return ShellWord(
+            None, prefix=before + (found.prefix if not before else ""), source=word.text
+        )
     return word
 
 
-def _delete(call: Call, starts: list[Word]) -> None:
+def _delete(call: CommandCall, starts: list[ShellWord]) -> None:
     call.run_only("-delete")
     if not call.context.settings.allow_destructive:
         raise call.refuse("-delete needs --allow-destructive. Leave the files.")
@@ -257,7 +259,7 @@ def _plain_name(texts: list[str], action: str) -> bool:
     return _PLAIN_NAME.fullmatch(name) is not None
 
 
-def _xargs(call: Call) -> None:
+def _xargs(call: CommandCall) -> None:
     """Judge what xargs runs with unknown words added; the wrapper's own check covers the rest."""
     inner = call.parsed.operands
     if not inner:
@@ -274,7 +276,7 @@ def _xargs(call: Call) -> None:
     call.judge_inner(words)
 
 
-def _fed(call: Call) -> Word:
+def _fed(call: CommandCall) -> ShellWord:
     """What the pipe feeds: file names or process ids when their producer is known.
 
     No file may be created whose name begins with a dash, so listed names are no options.
@@ -282,16 +284,16 @@ def _fed(call: Call) -> Word:
     pipeline = _pipeline(call)
     texts = [word.text for word in pipeline[0].words] if pipeline else []
     if texts[:1] == ["pgrep"] or (texts[:1] == ["lsof"] and "-t" in str(texts[1:])):
-        return Word(None, numeric=True, source="(processes)")
+        return ShellWord(None, numeric=True, source="(processes)")
     if not pipeline or call.parsed.has("-a", "--arg-file"):
-        return Word(None, splits=True, source="what xargs gets")
+        return ShellWord(None, splits=True, source="what xargs gets")
     found = printed([[Value.of(word) for word in command.words] for command in pipeline])
     if found is not None and found.shapes:
-        return Word(None, source="(files)", shapes=found.shapes or ())
-    return Word(None, splits=True, source="what xargs gets")
+        return ShellWord(None, source="(files)", shapes=found.shapes or ())
+    return ShellWord(None, splits=True, source="what xargs gets")
 
 
-def _pipeline(call: Call) -> list[SimpleCommand]:
+def _pipeline(call: CommandCall) -> list[SimpleCommand]:
     """The commands that feed this one."""
     script = call.context.script
     position = next((i for i, c in enumerate(script) if c.source == call.command.source), 0)
@@ -302,15 +304,15 @@ def _pipeline(call: Call) -> list[SimpleCommand]:
     return found
 
 
-def _replace(word: Word, marker: str, fed: Word) -> Word:
+def _replace(word: ShellWord, marker: str, fed: ShellWord) -> ShellWord:
     text = word.text
     if text is None or marker not in text:
         return word
     forms = tuple(text.replace(marker, shape) for shape in fed.shapes)
-    return Word(None, prefix=text.partition(marker)[0], source=text, shapes=forms)
+    return ShellWord(None, prefix=text.partition(marker)[0], source=text, shapes=forms)
 
 
-def _tail(call: Call) -> None:
+def _tail(call: CommandCall) -> None:
     """Following a file ends where something ends it."""
     ended = call.command.background or re.match(r"g?timeout\s", call.command.source)
     if call.parsed.has("-f", "-F", "--follow") and not ended:

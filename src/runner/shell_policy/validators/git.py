@@ -3,11 +3,11 @@
 import fnmatch
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.paths import GUARDED
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.git_work import judge_work, leaves_out
 
 _PATHSPEC_MAGIC = re.compile(r"^:(?:\([\w,:=-]*\)|[!^/])*")
@@ -38,11 +38,11 @@ _CONFIG_READS = frozenset(
 )
 
 
-def _git(call: Call) -> None:
+def _git(call: CommandCall) -> None:
     """Nothing beyond the table: -C is a project path and -c a harmless key."""
 
 
-def _git_paths(call: Call) -> None:
+def _git_paths(call: CommandCall) -> None:
     """Refuse to stage, check out or remove what is protected."""
     for word in call.parsed.operands:
         known = word.choices or tuple(map(shapes.pattern, word.shapes))
@@ -54,13 +54,13 @@ def _git_paths(call: Call) -> None:
             if call.rule.name == "git rm" and path.strip("./*") == "":
                 raise call.refuse("name the files; everything must not be removed.")
             if call.rule.name != "git diff" and path.startswith(("/", "~")):
-                check(call, "project", Word.literal(path), "the path")
+                check(call, "project", ShellWord.literal(path), "the path")
             if call.rule.name == "git diff" and path.startswith(("/", "~", "../")):
                 call.context.paths.project_file(path, call.cwd)
     judge_work(call)
 
 
-def _protected(call: Call, path: str) -> None:
+def _protected(call: CommandCall, path: str) -> None:
     if call.rule.name == "git diff":
         return
     for part in path.casefold().split("/"):
@@ -70,26 +70,26 @@ def _protected(call: Call, path: str) -> None:
             raise call.refuse(f"{part} is protected; leave it as it is.")
 
 
-def _matches_guarded(call: Call, part: str) -> bool:
+def _matches_guarded(call: CommandCall, part: str) -> bool:
     """Git expands patterns itself, and its `*` matches a leading dot."""
     if not re.search(r"[*?\[]", part) or not (part.startswith(".") or call.rule.name == "git rm"):
         return False
     return any(fnmatch.fnmatchcase(name, part) for name in GUARDED) and not _stages(call)
 
 
-def _stages(call: Call) -> bool:
+def _stages(call: CommandCall) -> bool:
     """status.json is committed by users, so adding and committing it is no change of it."""
     return call.rule.name in ("git add", "git commit")
 
 
-def _commit(call: Call) -> None:
+def _commit(call: CommandCall) -> None:
     _git_paths(call)
     for word in call.parsed.values("-F", "--file"):
         if word.text != "-":
             check(call, "project", word, "the message file")
 
 
-def _branch(call: Call) -> None:
+def _branch(call: CommandCall) -> None:
     """Listing always; creating, renaming and deleting merged branches in run."""
     reading = call.parsed.has(
         "--list",
@@ -132,7 +132,7 @@ _BRANCH_CHANGES = frozenset(
 )
 
 
-def _tag(call: Call) -> None:
+def _tag(call: CommandCall) -> None:
     reading = call.parsed.has(
         "-l",
         "--list",
@@ -147,22 +147,22 @@ def _tag(call: Call) -> None:
         call.run_only("creating a tag")
 
 
-def _reflog(call: Call) -> None:
+def _reflog(call: CommandCall) -> None:
     if call.parsed.operands and call.parsed.operands[0].text in ("expire", "delete", "drop"):
         raise call.refuse("entries of the reflog stay.")
 
 
-def _remote_show(call: Call) -> None:
+def _remote_show(call: CommandCall) -> None:
     if call.parsed.operands and not call.parsed.has("-n"):
         raise call.refuse("add -n, so that the remote is not asked.")
 
 
-def _clean(call: Call) -> None:
+def _clean(call: CommandCall) -> None:
     if not call.parsed.has("-n", "--dry-run", "-nd", "-ndx"):
         raise call.refuse("only a dry run (-n) is allowed; untracked files stay.")
 
 
-def _strategy(call: Call) -> None:
+def _strategy(call: CommandCall) -> None:
     if call.parsed.has("-i", "--interactive"):
         _no_editor(call)
     for word in call.parsed.values("-s", "--strategy"):
@@ -178,19 +178,19 @@ def _strategy(call: Call) -> None:
     judge_work(call)
 
 
-def _no_editor(call: Call) -> None:
+def _no_editor(call: CommandCall) -> None:
     """The list of steps is taken as it is: the policy lets GIT_SEQUENCE_EDITOR be nothing else."""
     names = {assignment.name for assignment in call.command.assignments}
     if "GIT_SEQUENCE_EDITOR" not in names:
         raise call.refuse("an editor would open. Write GIT_SEQUENCE_EDITOR=: before git.")
 
 
-def _merge_file(call: Call) -> None:
+def _merge_file(call: CommandCall) -> None:
     if not call.parsed.has("-p", "--stdout"):
         raise call.refuse("add -p.")
 
 
-def _config(call: Call) -> None:
+def _config(call: CommandCall) -> None:
     """Reading any key that is no credential; writing a few harmless keys in run."""
     words = [
         call.literal(word, "the argument") if not _is_value(call, i) else ""
@@ -224,7 +224,7 @@ def _config(call: Call) -> None:
         raise call.refuse(f"{keys[0]} could run programs; it must not be set.")
 
 
-def _is_value(call: Call, index: int) -> bool:
+def _is_value(call: CommandCall, index: int) -> bool:
     """Whether an argument is the value of a setting, which may be computed."""
     return index > 0 and call.args[index].text is None and not call.args[index].splits
 

@@ -10,11 +10,11 @@ import posixpath
 import re
 from dataclasses import dataclass
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.git_facts import INDEX, Guarded
 from runner.shell_policy.paths import GUARDED
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 _MAGIC = re.compile(r":(?:\(([\w,:=\s-]*)\)|([!^/]+):?|:)?")
 _WILD = re.compile(r"[*?\[\\]")
@@ -64,7 +64,7 @@ class Pathspec:
         return self.path not in (None, ".") and not _WILD.search(self.path or "*")
 
 
-def judge_work(call: Call) -> None:
+def judge_work(call: CommandCall) -> None:
     """Refuse what would change protected files or throw away uncommitted work."""
     judge = _JUDGES.get(call.rule.name)
     if judge is not None:
@@ -74,7 +74,7 @@ def judge_work(call: Call) -> None:
 # ---------------------------------------------------------------- pathspecs
 
 
-def pathspecs(call: Call, words: tuple[Word, ...]) -> list[Pathspec]:
+def pathspecs(call: CommandCall, words: tuple[ShellWord, ...]) -> list[Pathspec]:
     """Read pathspecs. A computed one may be anything."""
     found = [
         _pathspec(call, text)
@@ -88,12 +88,12 @@ def pathspecs(call: Call, words: tuple[Word, ...]) -> list[Pathspec]:
     return found
 
 
-def leaves_out(call: Call, text: str) -> bool:
+def leaves_out(call: CommandCall, text: str) -> bool:
     """Whether a pathspec takes away from what the others match (`:!x`)."""
     return text.startswith(":") and _pathspec(call, text).excludes
 
 
-def _pathspec(call: Call, text: str) -> Pathspec:
+def _pathspec(call: CommandCall, text: str) -> Pathspec:
     if not text:
         return Pathspec(None, excludes=False)
     match = _MAGIC.match(text)
@@ -111,7 +111,7 @@ def _pathspec(call: Call, text: str) -> Pathspec:
     return Pathspec(path, excludes=excludes)
 
 
-def _is_literal(call: Call) -> bool:
+def _is_literal(call: CommandCall) -> bool:
     """Whether git takes `:` and wildcards as they are, so that nothing is left out by them."""
     options = any(word.text == "--literal-pathspecs" for word in call.command.words)
     return options or any(
@@ -121,7 +121,7 @@ def _is_literal(call: Call) -> bool:
     )
 
 
-def _from_root(call: Call, text: str) -> str | None:
+def _from_root(call: CommandCall, text: str) -> str | None:
     """The path relative to the project, without following links: git does not."""
     if call.cwd is None or any((word.text or "").startswith("-C") for word in call.command.words):
         return None
@@ -138,7 +138,7 @@ def _normal(text: str) -> str:
     return posixpath.normpath(text)
 
 
-def _unprotected(call: Call, specs: list[Pathspec]) -> list[str]:
+def _unprotected(call: CommandCall, specs: list[Pathspec]) -> list[str]:
     """The protected folders that pathspecs reach and do not leave out."""
     left_out = {
         name
@@ -154,7 +154,7 @@ def _unprotected(call: Call, specs: list[Pathspec]) -> list[str]:
     return [name for name in dict.fromkeys(wanted) if name in present - left_out]
 
 
-def _present(call: Call) -> set[str]:
+def _present(call: CommandCall) -> set[str]:
     """The protected folders that the project or its index has."""
     facts = call.context.paths.facts
     indexed = facts.guarded_files(INDEX)
@@ -167,7 +167,7 @@ def _present(call: Call) -> set[str]:
 # ---------------------------------------------------------------- the two rules
 
 
-def _keeps_work(call: Call, specs: list[Pathspec] | None = None) -> None:
+def _keeps_work(call: CommandCall, specs: list[Pathspec] | None = None) -> None:
     """Refuse to throw away work, unless the paths are files that are not there."""
     settings = call.context.settings
     if settings.allow_destructive and call.context.mode == "run":
@@ -182,7 +182,7 @@ def _keeps_work(call: Call, specs: list[Pathspec] | None = None) -> None:
     raise call.refuse(_KEEP)
 
 
-def _overwrites(call: Call, specs: list[Pathspec], source: str) -> None:
+def _overwrites(call: CommandCall, specs: list[Pathspec], source: str) -> None:
     """Refuse pathspecs with which files of `source` would replace protected ones."""
     reached = _unprotected(call, specs)
     if not reached:
@@ -198,7 +198,7 @@ def _overwrites(call: Call, specs: list[Pathspec], source: str) -> None:
     )
 
 
-def _switches(call: Call, words: tuple[Word, ...], base: str = "HEAD") -> None:
+def _switches(call: CommandCall, words: tuple[ShellWord, ...], base: str = "HEAD") -> None:
     """Refuse to bring in a revision whose protected files differ from those of `base`."""
     for word in words:
         for text in word.choices or ("",):
@@ -209,7 +209,7 @@ def _switches(call: Call, words: tuple[Word, ...], base: str = "HEAD") -> None:
             _compare(call, start, end, text or word.source)
 
 
-def _compare(call: Call, start: str, end: str, shown: str) -> None:
+def _compare(call: CommandCall, start: str, end: str, shown: str) -> None:
     facts = call.context.paths.facts
     before = facts.guarded_files(start)
     after = facts.guarded_files(end) if end else None
@@ -224,7 +224,7 @@ def _compare(call: Call, start: str, end: str, shown: str) -> None:
         )
 
 
-def _compare_made(call: Call, before: Guarded, name: str) -> None:
+def _compare_made(call: CommandCall, before: Guarded, name: str) -> None:
     """Refuse a name that the same script gives to a revision with protected files."""
     facts = call.context.paths.facts
     for command in call.context.script:
@@ -248,7 +248,7 @@ def _difference(before: Guarded | None, after: Guarded | None) -> str:
 # ---------------------------------------------------------------- one function for each command
 
 
-def _split(call: Call) -> tuple[tuple[Word, ...], tuple[Word, ...] | None]:
+def _split(call: CommandCall) -> tuple[tuple[ShellWord, ...], tuple[ShellWord, ...] | None]:
     """The operands before `--` and those behind it (None without `--`)."""
     operands = call.parsed.operands
     texts = [word.text for word in call.args]
@@ -258,7 +258,7 @@ def _split(call: Call) -> tuple[tuple[Word, ...], tuple[Word, ...] | None]:
     return operands[: len(operands) - behind], operands[len(operands) - behind :]
 
 
-def _is_path(call: Call, word: Word) -> bool:
+def _is_path(call: CommandCall, word: ShellWord) -> bool:
     """Whether git takes a word for a path rather than a branch: there is such a file."""
     if any(hole in shape for shape in word.shapes for hole in (shapes.NAME, shapes.LISTED)):
         return True
@@ -272,7 +272,7 @@ def _is_path(call: Call, word: Word) -> bool:
     return False
 
 
-def _checkout(call: Call) -> None:
+def _checkout(call: CommandCall) -> None:
     if call.parsed.has("-f", "--force"):
         _keeps_work(call)
     before, behind = _split(call)
@@ -289,11 +289,11 @@ def _checkout(call: Call) -> None:
     _switches(call, before[:1])
 
 
-def _source(words: tuple[Word, ...]) -> str:
+def _source(words: tuple[ShellWord, ...]) -> str:
     return (words[0].text or "?") if words else INDEX
 
 
-def _switch(call: Call) -> None:
+def _switch(call: CommandCall) -> None:
     _switches(call, call.parsed.operands)
     facts = call.context.paths.facts
     held = (facts.guarded_files("HEAD"), facts.guarded_files(INDEX))
@@ -304,7 +304,7 @@ def _switch(call: Call) -> None:
         )
 
 
-def _restore(call: Call) -> None:
+def _restore(call: CommandCall) -> None:
     staged = call.parsed.has("-S", "--staged")
     if staged and not call.parsed.has("-W", "--worktree"):
         return
@@ -314,12 +314,12 @@ def _restore(call: Call) -> None:
     _overwrites(call, specs, _source(tuple(given)) if given else "HEAD" if staged else INDEX)
 
 
-def _reset(call: Call) -> None:
+def _reset(call: CommandCall) -> None:
     if call.parsed.has("--keep"):
         _switches(call, call.parsed.operands)
 
 
-def _rm(call: Call) -> None:
+def _rm(call: CommandCall) -> None:
     if call.parsed.has("--cached", "-n", "--dry-run"):
         return
     specs = pathspecs(call, call.parsed.operands)
@@ -331,12 +331,12 @@ def _rm(call: Call) -> None:
         raise call.refuse(f"this would remove {reached[0]}, which is protected. Name the files.")
 
 
-def _mv(call: Call) -> None:
+def _mv(call: CommandCall) -> None:
     if call.parsed.has("-f", "--force") and not call.parsed.has("-n", "--dry-run"):
         _keeps_work(call)
 
 
-def _stash(call: Call) -> None:
+def _stash(call: CommandCall) -> None:
     """`git stash`, `stash push`, `stash save`: what goes into the stash leaves the work tree."""
     is_push = call.rule.name == "git stash push"
     if call.rule.name == "git stash" and call.parsed.operands:
@@ -353,47 +353,47 @@ def _stash(call: Call) -> None:
         )
 
 
-def _unstash(call: Call) -> None:
+def _unstash(call: CommandCall) -> None:
     if call.context.paths.facts.guarded_stashed():
         raise call.refuse(
             "a stash holds files of a protected folder, and this would write them. Look at it with "
             "git stash show -p, and change the files yourself."
         )
     if call.rule.name == "git stash branch":
-        _switches(call, (Word.literal("stash^1"),))
+        _switches(call, (ShellWord.literal("stash^1"),))
 
 
-def _drop(call: Call) -> None:
+def _drop(call: CommandCall) -> None:
     _keeps_work(call)
 
 
-def _merge(call: Call) -> None:
+def _merge(call: CommandCall) -> None:
     """Merge and rebase: without a revision it is the upstream branch."""
     _no_return(call)
     words = (*call.parsed.operands, *call.parsed.values("--onto"))
     if not words and not call.parsed.has(*_GOES_ON):
-        words = (Word.literal("@{upstream}"),)
+        words = (ShellWord.literal("@{upstream}"),)
     _switches(call, words)
 
 
-def _pick(call: Call) -> None:
+def _pick(call: CommandCall) -> None:
     """cherry-pick and revert: what the named commits changed."""
     _no_return(call)
     for word in call.parsed.operands:
         for text in word.choices or ("",):
             if _RANGE.fullmatch(text):
-                _switches(call, (Word.literal(text),))
+                _switches(call, (ShellWord.literal(text),))
                 continue
             for number in _mainlines(call):
                 _compare(call, f"{text}^{number}" if text else "HEAD", text, text or word.source)
 
 
-def _mainlines(call: Call) -> list[str]:
+def _mainlines(call: CommandCall) -> list[str]:
     """Which parents a merge commit is compared with; the first where none is given."""
     return [word.text or "2" for word in call.parsed.values("-m", "--mainline")] or ["1"]
 
 
-def _no_return(call: Call) -> None:
+def _no_return(call: CommandCall) -> None:
     for option in ("--abort", "--skip"):
         settings = call.context.settings
         if call.parsed.has(option) and not settings.allow_destructive:
@@ -404,7 +404,7 @@ def _no_return(call: Call) -> None:
             )
 
 
-def _apply(call: Call) -> None:
+def _apply(call: CommandCall) -> None:
     """Patches: those whose text is known must not name a protected folder."""
     _no_return(call)
     if call.parsed.has(*_LOOKS_ONLY) and not call.parsed.has("--apply", "--index"):
@@ -423,13 +423,13 @@ def _apply(call: Call) -> None:
 _BISECTS = ("start", "good", "bad", "skip", "old", "new", "reset")
 
 
-def _bisect(call: Call) -> None:
+def _bisect(call: CommandCall) -> None:
     """Each step checks a commit out; of those between the named ones nothing is known."""
     if not call.parsed.has("--no-checkout"):
         _switches(call, _split(call)[0])
 
 
-def _add(call: Call) -> None:
+def _add(call: CommandCall) -> None:
     """What is ignored below `.runner` is this machine's record, and belongs in no commit."""
     if call.parsed.has("-f", "--force"):
         specs = pathspecs(call, call.parsed.operands)

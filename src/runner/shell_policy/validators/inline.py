@@ -7,9 +7,9 @@ that starts programs or names protected files would only go around the rules for
 import ast
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.languages import STARTS
 
 _GUARDED = re.compile(
@@ -272,7 +272,9 @@ _READ_METHODS = frozenset(
 )
 
 
-def require_literal(call: Call, word: Word | None, what: str = "inline code") -> list[str]:
+def require_literal(
+    call: CommandCall, word: ShellWord | None, what: str = "inline code"
+) -> list[str]:
     """Return the literal texts of inline code; refuse what is computed."""
     if word is None:
         raise call.refuse(f"{what} is missing.")
@@ -281,7 +283,7 @@ def require_literal(call: Call, word: Word | None, what: str = "inline code") ->
     return list(word.choices)
 
 
-def check_inline(call: Call, language: str, texts: list[str]) -> None:
+def check_inline(call: CommandCall, language: str, texts: list[str]) -> None:
     """Refuse inline code that starts programs or reaches for protected files."""
     for text in texts:
         found = _GUARDED.search(text)
@@ -301,7 +303,7 @@ def check_inline(call: Call, language: str, texts: list[str]) -> None:
             raise call.refuse("inline code may change files, and this session is read-only.")
 
 
-def _python(call: Call, text: str) -> None:
+def _python(call: CommandCall, text: str) -> None:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -350,7 +352,7 @@ def _started(node: ast.AST) -> str:
     return ""
 
 
-def _only_reads(call: Call, tree: ast.AST) -> bool:
+def _only_reads(call: CommandCall, tree: ast.AST) -> bool:
     """Whether a program certainly only reads project files and prints (strict allowlist)."""
     bound = {
         node.id
@@ -385,7 +387,7 @@ def _only_reads(call: Call, tree: ast.AST) -> bool:
     return names <= bound | _READ_NAMES
 
 
-def _reading_call(call: Call, node: ast.Call) -> bool:
+def _reading_call(call: CommandCall, node: ast.Call) -> bool:
     if not (isinstance(node.func, ast.Name) and node.func.id == "open"):
         return not any(keyword.arg == "file" for keyword in node.keywords)
     if any(keyword.arg != "encoding" for keyword in node.keywords) or not 1 <= len(node.args) <= 2:
@@ -397,19 +399,19 @@ def _reading_call(call: Call, node: ast.Call) -> bool:
     return len(values) == 1 or values[1] in ("r", "rb", "rt")
 
 
-def check_stdin(call: Call, language: str) -> None:
+def check_stdin(call: CommandCall, language: str) -> None:
     """Judge the program that an interpreter reads from its standard input."""
     if call.command.piped or call.command.stdin is None:
         raise call.refuse("the program must be written out: use a quoted here-document or a file.")
     check_inline(call, language, [call.command.stdin])
 
 
-def _perl(call: Call) -> None:
+def _perl(call: CommandCall) -> None:
     """Perl -ne/-pe one-liners; anything with files of its own, modules or commands is refused."""
     words = list(call.args)
     code: list[str] = []
     writes = False
-    files: list[Word] = []
+    files: list[ShellWord] = []
     while words:
         word = words.pop(0)
         text = word.text
@@ -442,7 +444,7 @@ def _perl(call: Call) -> None:
         check(call, "write" if writes else "read", word, "the file")
 
 
-def _perl_script(call: Call, words: list[Word]) -> None:
+def _perl_script(call: CommandCall, words: list[ShellWord]) -> None:
     call.run_only("a script")
     path = call.literal(words[0], "the script")
     if not path.endswith((".pl", ".pm", ".t")):
@@ -452,7 +454,7 @@ def _perl_script(call: Call, words: list[Word]) -> None:
         check(call, "project", word, "the argument")
 
 
-def check_perl(call: Call, code: list[str]) -> None:
+def check_perl(call: CommandCall, code: list[str]) -> None:
     for text in code:
         found = STARTS["perl"].search(text) or _GUARDED.search(text)
         if found or (

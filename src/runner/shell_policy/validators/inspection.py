@@ -2,10 +2,10 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.paths import is_endless
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.copying import VALIDATORS as COPYING
 
 # Formats of pandoc whose documents can name others to read.
@@ -30,14 +30,14 @@ _DD_UNITS = {
 _DD_LIMIT = 2 << 30
 
 
-def _yes(call: Call) -> None:
+def _yes(call: CommandCall) -> None:
     """`yes | head -3` ends; with any other reader it may not."""
     elsewhere = [r for r in call.command.redirections if r.fd != 2]
     if call.command.feeds != "head" or elsewhere or "head" in call.context.functions:
         raise call.refuse(call.rule.instead)
 
 
-def _dd(call: Call) -> None:
+def _dd(call: CommandCall) -> None:
     """Files by their paths, and an end: no more than two gigabytes from an endless source."""
     sizes = {"bs": 512, "count": -1}
     endless = False
@@ -45,11 +45,11 @@ def _dd(call: Call) -> None:
         text = call.literal(word, "the operand")
         name, _, value = text.partition("=")
         if name == "of":
-            check(call, "write", Word.literal(value), "of=")
+            check(call, "write", ShellWord.literal(value), "of=")
         elif name == "if":
             endless = is_endless(value)
             if not endless:
-                check(call, "read", Word.literal(value), "if=")
+                check(call, "read", ShellWord.literal(value), "if=")
         elif not _DD_ITEM.fullmatch(text):
             raise call.refuse(f"{text} is not allowed. {call.rule.instead}")
         elif name in sizes:
@@ -60,7 +60,7 @@ def _dd(call: Call) -> None:
         raise call.refuse(f"say how much, and not more than 2 GB. {call.rule.instead}")
 
 
-def _ar(call: Call) -> None:
+def _ar(call: CommandCall) -> None:
     """`t`, `p` look into an archive; `r` and `q` write it; `x` unpacks where it stands."""
     if len(call.args) < 2:
         raise call.refuse("needs a verb and an archive: ar t lib.a.")
@@ -77,7 +77,7 @@ def _ar(call: Call) -> None:
             check(call, "read", word, "the file")
 
 
-def _pandoc(call: Call) -> None:
+def _pandoc(call: CommandCall) -> None:
     """No addresses; what can include other files must be a document of the project."""
     formats = [word.text or "" for word in call.parsed.values("-f", "--from", "-r", "--read")]
     includes = any(_INCLUDES.match(text) for text in formats)
@@ -91,7 +91,7 @@ def _pandoc(call: Call) -> None:
             check(call, "project", word, "the document")
 
 
-def _packed(call: Call) -> None:
+def _packed(call: CommandCall) -> None:
     """Compressing in place replaces the file, unless -k keeps it or -c prints."""
     if (
         call.parsed.has("-l", "-t", "-c", "--list", "--test", "--stdout")
@@ -103,11 +103,11 @@ def _packed(call: Call) -> None:
     ending = call.rule.data["ending"]
     for word in call.parsed.operands:
         text = call.literal(word, "the file")
-        check(call, "write", Word.literal(text.removesuffix(ending)), "the file")
-        check(call, "write", Word.literal(text + ending), "the output")
+        check(call, "write", ShellWord.literal(text.removesuffix(ending)), "the file")
+        check(call, "write", ShellWord.literal(text + ending), "the output")
 
 
-def _rsync(call: Call) -> None:
+def _rsync(call: CommandCall) -> None:
     """Copies on this machine: no host, no daemon."""
     for word in call.parsed.operands:
         for text in word.choices or word.shapes or (word.prefix,):
@@ -117,7 +117,7 @@ def _rsync(call: Call) -> None:
     COPYING["copy"](call)
 
 
-def _refuse_whole_folder(call: Call) -> None:
+def _refuse_whole_folder(call: CommandCall) -> None:
     """`rsync -a x/ .` brings what is in x, a .git included, into the project's own folder."""
     if not call.parsed.operands:
         return
@@ -133,18 +133,18 @@ def _refuse_whole_folder(call: Call) -> None:
             )
 
 
-def _counted(call: Call) -> None:
+def _counted(call: CommandCall) -> None:
     if len(call.parsed.operands) == 1:
         raise call.refuse("with an interval alone it never ends. Add a count: vmstat 1 3.")
 
 
-def _needs_output(call: Call) -> None:
+def _needs_output(call: CommandCall) -> None:
     names = call.rule.data["output"].split()
     if not call.parsed.has(*names):
         raise call.refuse(f"needs {names[0]}. {call.rule.instead}".rstrip())
 
 
-def _perf_report(call: Call) -> None:
+def _perf_report(call: CommandCall) -> None:
     if not call.parsed.has("--stdio"):
         raise call.refuse("add --stdio; a viewer waits for keys.")
 

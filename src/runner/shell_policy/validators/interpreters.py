@@ -2,15 +2,15 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.programs import check_own_script
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.inline import check_inline, check_stdin, require_literal
 from runner.shell_policy.validators.python import protect
 
 
-def _interpreter(call: Call) -> None:
+def _interpreter(call: CommandCall) -> None:
     """Judge by the table's data.
 
     `language` names the checks of inline code, `code` the options that hold some, `endings` how a
@@ -37,7 +37,7 @@ def _interpreter(call: Call) -> None:
         raise call.refuse(f"needs a script of the project. {call.rule.instead}".rstrip())
 
 
-def _script(call: Call, word: Word) -> None:
+def _script(call: CommandCall, word: ShellWord) -> None:
     endings = tuple(call.rule.data["endings"].split())
     for text in word.choices or (None,):
         if text is None:
@@ -48,19 +48,19 @@ def _script(call: Call, word: Word) -> None:
         check_own_script(call.context, text, call.cwd)
 
 
-def _protect(call: Call) -> None:
+def _protect(call: CommandCall) -> None:
     """The project's own program gets any arguments, but none that names a protected file."""
     protect(call, list(call.parsed.operands))
 
 
-def _configure(call: Call) -> None:
+def _configure(call: CommandCall) -> None:
     """`./configure`: features by name, and a prefix in the project or under /tmp."""
     call.context.paths.project_file("./configure", call.cwd)
     for word in call.args:
         text = call.literal(word, "the option")
         prefix = re.fullmatch(r"--prefix=(.+)", text)
         if prefix:
-            check(call, "write", Word.literal(prefix[1]), "--prefix")
+            check(call, "write", ShellWord.literal(prefix[1]), "--prefix")
         elif not re.fullmatch(
             r"--(?:enable|disable|with|without)-[\w-]+(?:=(?:[\w.+-]*|\./[\w./-]+))?"
             r"|-q|--quiet|--silent|--help|--version|-C|--host=[\w-]+|--build=[\w-]+"

@@ -2,9 +2,9 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 _ENVIRONMENT = re.compile(r"\$ENV\b|\benv\b|\bimport\b|\binclude\b|\bmodulemeta\b")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\(?!\().)*"')
@@ -14,22 +14,22 @@ _YQ = re.compile(r"\b(?:load\w*|env|strenv|envsubst|eval)\b|\$ENV|\bsystem\b")
 _YQ_VERBS = frozenset({"eval", "e"})
 
 
-def _filter(call: Call) -> Word | None:
+def _filter(call: CommandCall) -> ShellWord | None:
     operands = call.parsed.operands
     if call.rule.name == "yq" and operands and operands[0].text in _YQ_VERBS:
         operands = operands[1:]
     return operands[0] if operands else None
 
 
-def _jq(call: Call) -> None:
+def _jq(call: CommandCall) -> None:
     _check(call, _ENVIRONMENT)
 
 
-def _yq(call: Call) -> None:
+def _yq(call: CommandCall) -> None:
     _check(call, _YQ)
 
 
-def _check(call: Call, pattern: re.Pattern[str]) -> None:
+def _check(call: CommandCall, pattern: re.Pattern[str]) -> None:
     word = _filter(call)
     if word is None:
         return
@@ -43,7 +43,7 @@ def _check(call: Call, pattern: re.Pattern[str]) -> None:
         _check_text(call, pattern, text)
 
 
-def _check_text(call: Call, pattern: re.Pattern[str], text: str) -> None:
+def _check_text(call: CommandCall, pattern: re.Pattern[str], text: str) -> None:
     # A string with an interpolation holds code, so then nothing is taken for a mere string.
     bare = text if r"\(" in text else _STRINGS.sub('""', text)
     bare = re.sub(r"\.[A-Za-z_]\w*|\b[A-Za-z_]\w*\s*:(?!:)", ".x", bare)

@@ -2,14 +2,14 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check, check_url
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 _SENDS = ("-d", "--data", "--data-binary", "--data-ascii", "--json")
 
 
-def _curl(call: Call) -> None:
+def _curl(call: CommandCall) -> None:
     if call.parsed.has("-L", "--location") and not call.parsed.has("--max-redirs"):
         raise call.refuse(
             "following redirects could leave this machine. Leave out -L, and ask for the address it names."
@@ -42,7 +42,7 @@ def _curl(call: Call) -> None:
         _plain(call, value)
 
 
-def _form(call: Call, value: Word) -> None:
+def _form(call: CommandCall, value: ShellWord) -> None:
     """`-F name=@file,file;type=…;headers=@file`."""
     for text in value.choices or (value.prefix,):
         content = text.partition("=")[2]
@@ -54,7 +54,7 @@ def _form(call: Call, value: Word) -> None:
                 _file_sent(call, path.strip().strip('"').lstrip("@<"), value)
 
 
-def _file_sent(call: Call, path: str, value: Word) -> None:
+def _file_sent(call: CommandCall, path: str, value: ShellWord) -> None:
     """`-d @file` sends a file: only files of the project and /tmp, and known ones."""
     if value.choices is None and not re.match(r"(?:\./)?\w[\w.-]*/", path):
         raise call.refuse(f"{value.source}: write the file that is sent out.")
@@ -63,14 +63,14 @@ def _file_sent(call: Call, path: str, value: Word) -> None:
         _in_reach(call, path)
 
 
-def _in_reach(call: Call, path: str) -> None:
+def _in_reach(call: CommandCall, path: str) -> None:
     real = call.context.paths.absolute(path, call.cwd)
     paths = call.context.paths
     if real is None or not (paths.inside(real) or paths.in_scratch(real)):
         raise call.refuse(f"{path} is not in the project or under /tmp.")
 
 
-def _plain(call: Call, value: Word) -> None:
+def _plain(call: CommandCall, value: ShellWord) -> None:
     for text in value.choices or (value.prefix,):
         if text.startswith("@") or "%output{" in text:
             raise call.refuse(f"{text}: reading or writing files this way is not allowed.")
@@ -78,27 +78,27 @@ def _plain(call: Call, value: Word) -> None:
         raise call.refuse(f"write the beginning of {value.source} out.")
 
 
-def _wget(call: Call) -> None:
+def _wget(call: CommandCall) -> None:
     if not (call.parsed.has("--spider", "-O", "--output-document")):
         raise call.refuse("name the file with -O, or use curl.")
     if not call.parsed.operands:
         raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
 
 
-def _httpie(call: Call) -> None:
+def _httpie(call: CommandCall) -> None:
     words = list(call.parsed.operands)
     if words and re.fullmatch(r"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS", words[0].text or ""):
         words.pop(0)
     if not words:
         raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
     text = words[0].text or words[0].prefix
-    check_url(call, Word.literal("localhost" + text) if text.startswith(":") else words[0])
+    check_url(call, ShellWord.literal("localhost" + text) if text.startswith(":") else words[0])
     for word in words[1:]:
         if "@" in (word.text or "@"):
             raise call.refuse("sending files is not allowed.")
 
 
-def _nc(call: Call) -> None:
+def _nc(call: CommandCall) -> None:
     if not call.parsed.has("-z"):
         raise call.refuse("only nc -z, which asks whether a port is open, is allowed.")
     for word in call.parsed.operands[1:]:

@@ -3,12 +3,12 @@
 import json
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 
-def read_project_file(call: Call, name: str) -> str:
+def read_project_file(call: CommandCall, name: str) -> str:
     """Return the text of a file in the command's directory or the project, or nothing."""
     for folder in (call.cwd, "."):
         path = call.context.paths.absolute(f"{folder or '.'}/{name}", ".")
@@ -20,7 +20,7 @@ def read_project_file(call: Call, name: str) -> str:
     return ""
 
 
-def package_json(call: Call) -> dict[str, object]:
+def package_json(call: CommandCall) -> dict[str, object]:
     """Return the project's package.json, or nothing when it is missing or damaged."""
     try:
         data = json.loads(read_project_file(call, "package.json") or "{}")
@@ -29,7 +29,7 @@ def package_json(call: Call) -> dict[str, object]:
     return data if isinstance(data, dict) else {}
 
 
-def _npm(call: Call) -> None:
+def _npm(call: CommandCall) -> None:
     declared = _declared(package_json(call))
     for word in call.parsed.operands:
         text = call.literal(word, "the package")
@@ -49,12 +49,12 @@ def _declared(data: dict[str, object]) -> set[str]:
     return names
 
 
-def _known(call: Call, name: str, text: str) -> bool:
+def _known(call: CommandCall, name: str, text: str) -> bool:
     pattern = call.context.rules.lists.get(name, "(?!)")
     return re.fullmatch(pattern, text, re.VERBOSE | re.IGNORECASE) is not None
 
 
-def _pip(call: Call) -> None:
+def _pip(call: CommandCall) -> None:
     for word in call.parsed.operands:
         text = call.literal(word, "the package")
         if re.fullmatch(r"\.(?:\[[\w,-]+\])?", text):
@@ -64,7 +64,7 @@ def _pip(call: Call) -> None:
         raise call.refuse(f"{text} is not declared by the project, nor a well-known package.")
     for word in call.parsed.values("-e", "--editable"):
         text = call.literal(word, "-e")
-        check(call, "project", Word.literal(re.sub(r"\[[\w,-]+\]$", "", text)), "-e")
+        check(call, "project", ShellWord.literal(re.sub(r"\[[\w,-]+\]$", "", text)), "-e")
         if "://" in text or text.startswith("git+"):
             raise call.refuse("only the project itself is installed with -e.")
     for word in call.parsed.values("-r", "--requirement", "-c", "--constraint"):
@@ -72,7 +72,7 @@ def _pip(call: Call) -> None:
             raise call.refuse("requirements must be a file of the project.")
 
 
-def _is_declared(call: Call, text: str) -> bool:
+def _is_declared(call: CommandCall, text: str) -> bool:
     name = re.split(r"[\[=<>!~; ]", text, maxsplit=1)[0]
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         return False
@@ -90,7 +90,7 @@ def _is_declared(call: Call, text: str) -> bool:
     return any(pattern.search(read_project_file(call, file)) for file in files)
 
 
-def _npm_pack(call: Call) -> None:
+def _npm_pack(call: CommandCall) -> None:
     if not call.parsed.has("--dry-run"):
         call.run_only("packing")
 

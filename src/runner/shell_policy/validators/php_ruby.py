@@ -2,16 +2,16 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.programs import check_own_script
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.inline import check_inline, check_stdin, require_literal
 from runner.shell_policy.validators.python import protect
 from runner.shell_policy.validators.written import judge_written
 
 
-def _ruby(call: Call) -> None:
+def _ruby(call: CommandCall) -> None:
     words = list(call.args)
     code: list[str] = []
     syntax = False
@@ -45,10 +45,10 @@ def _ruby(call: Call) -> None:
         check_stdin(call, "ruby")
 
 
-def _load(call: Call, option: str, value: str) -> None:
+def _load(call: CommandCall, option: str, value: str) -> None:
     if option == "-I":
         for entry in value.split(":"):
-            check(call, "project", Word.literal(entry), "-I")
+            check(call, "project", ShellWord.literal(entry), "-I")
     elif not re.fullmatch(
         r"(?:json|yaml|set|date|time|pp|bundler/setup|minitest/autorun|csv|uri|digest|erb|test_helper|spec_helper|\./[\w./-]+)",
         value,
@@ -56,7 +56,7 @@ def _load(call: Call, option: str, value: str) -> None:
         raise call.refuse(f"{value} must not be loaded.")
 
 
-def _ruby_file(call: Call, word: Word, rest: list[Word], *, syntax: bool) -> None:
+def _ruby_file(call: CommandCall, word: ShellWord, rest: list[ShellWord], *, syntax: bool) -> None:
     if word.text is None or syntax:
         check(call, "project", word, "the script")
         if word.text is None and call.context.mode == "sync" and not syntax:
@@ -64,14 +64,14 @@ def _ruby_file(call: Call, word: Word, rest: list[Word], *, syntax: bool) -> Non
         return
     base = word.text.rpartition("/")[2]
     if word.text in ("bin/rails", "bin/rspec", "bin/rake", "bin/rubocop"):
-        call.judge_inner((Word.literal(base), *rest))
+        call.judge_inner((ShellWord.literal(base), *rest))
         return
     if not judge_written(call, "ruby", word.text):
         check_own_script(call.context, word.text, call.cwd)
     protect(call, rest)
 
 
-def _php(call: Call) -> None:
+def _php(call: CommandCall) -> None:
     words = list(call.args)
     while words:
         word = words.pop(0)
@@ -88,7 +88,7 @@ def _php(call: Call) -> None:
             return
         if text in ("-S", "-t"):
             call.run_only("serving")
-            value = words.pop(0) if words else Word.literal("")
+            value = words.pop(0) if words else ShellWord.literal("")
             if text == "-S" and not re.fullmatch(
                 r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0):\d+", call.literal(value, "-S")
             ):
@@ -106,7 +106,7 @@ def _php(call: Call) -> None:
     check_stdin(call, "php")
 
 
-def _php_setting(call: Call, text: str) -> None:
+def _php_setting(call: CommandCall, text: str) -> None:
     if not re.fullmatch(
         r"(?:memory_limit|max_execution_time|error_reporting|display_errors|xdebug\.mode|zend\.assertions|assert\.\w+|opcache\.\w+|pcov\.enabled|date\.timezone)=[\w./-]+",
         text,
@@ -114,7 +114,7 @@ def _php_setting(call: Call, text: str) -> None:
         raise call.refuse(f"the setting {text} is not allowed.")
 
 
-def _php_file(call: Call, word: Word, rest: list[Word]) -> None:
+def _php_file(call: CommandCall, word: ShellWord, rest: list[ShellWord]) -> None:
     text = call.literal(word, "the script")
     base = text.rpartition("/")[2]
     if base in ("artisan", "console"):
@@ -127,13 +127,13 @@ def _php_file(call: Call, word: Word, rest: list[Word]) -> None:
         and rule.profile == "php"
         and text.startswith(("vendor/bin/", "./vendor/bin/"))
     ):
-        call.judge_inner((Word.literal(base), *rest))
+        call.judge_inner((ShellWord.literal(base), *rest))
         return
     check_own_script(call.context, text, call.cwd)
     protect(call, rest)
 
 
-def _console(call: Call, name: str, rest: list[Word]) -> None:
+def _console(call: CommandCall, name: str, rest: list[ShellWord]) -> None:
     if not rest:
         return
     verb = call.literal(rest[0], "the command")
@@ -151,7 +151,7 @@ def _console(call: Call, name: str, rest: list[Word]) -> None:
     protect(call, rest[1:])
 
 
-def _composer_script(call: Call) -> None:
+def _composer_script(call: CommandCall) -> None:
     operands = [w for w in call.parsed.operands if w.text != "--"]
     if not operands:
         return
@@ -173,13 +173,13 @@ def _composer_script(call: Call) -> None:
             check(call, "project", word, "the argument")
 
 
-def _rspec(call: Call) -> None:
+def _rspec(call: CommandCall) -> None:
     for word in call.parsed.values("-r", "--require"):
         if not re.fullmatch(r"(?:rails_helper|spec_helper|\./[\w./-]+)", call.literal(word, "-r")):
             raise call.refuse("only helpers of the project may be required.")
 
 
-def _phpcs(call: Call) -> None:
+def _phpcs(call: CommandCall) -> None:
     for word in call.parsed.values("-d"):
         if not re.fullmatch(r"memory_limit=\w+", call.literal(word, "-d")):
             raise call.refuse("only memory_limit may be set.")

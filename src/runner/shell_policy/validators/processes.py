@@ -2,8 +2,8 @@
 
 import re
 
-from runner.shell_policy.context import Call
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.context import CommandCall
+from runner.shell_policy.shell.facts import ShellWord
 
 _SIGNAL = re.compile(r"-(?:SIG)?(?:TERM|INT|HUP|KILL|QUIT|USR1|USR2|STOP|CONT|0|1|2|3|9|10|12|15)")
 _PID_SOURCE = re.compile(
@@ -127,7 +127,7 @@ _SELECTS = re.compile(r"grep|awk[^|]*[/~=]|\s-C|\s-p|--ppid")
 _PORT = re.compile(r"(?::|tcp:|TCP:)(?:\d+(?:,\d+)*$|\$|\"?\$)")
 
 
-def _kill(call: Call) -> None:
+def _kill(call: CommandCall) -> None:
     words = list(call.args)
     if words and words[0].text in ("-l", "-L") and len(words) <= 2:
         return
@@ -152,12 +152,12 @@ def _kill(call: Call) -> None:
         _only_own(call, words)
 
 
-def _sends_nothing(call: Call) -> bool:
+def _sends_nothing(call: CommandCall) -> bool:
     texts = [word.text for word in call.args]
     return texts[0] == "-0" or texts[:2] in (["-s", "0"], ["-n", "0"])
 
 
-def _only_own(call: Call, words: list[Word]) -> None:
+def _only_own(call: CommandCall, words: list[ShellWord]) -> None:
     """Without a process namespace a number may be any process of the user."""
     for word in words:
         if not (word.text or "").startswith("%") and not _is_own(call, word.source):
@@ -167,7 +167,7 @@ def _only_own(call: Call, words: list[Word]) -> None:
             )
 
 
-def _is_own(call: Call, source: str) -> bool:
+def _is_own(call: CommandCall, source: str) -> bool:
     """Whether a process id is one that the shell gave to this very script."""
     text = source.strip('"')
     if _SHELL_GAVE.fullmatch(text):
@@ -198,7 +198,7 @@ def _is_own(call: Call, source: str) -> bool:
     return bool(given) and all(_SHELL_GAVE.fullmatch(one.strip('"')) for one in given)
 
 
-def _process(call: Call, word: Word) -> None:
+def _process(call: CommandCall, word: ShellWord) -> None:
     if word.text is not None:
         text = word.text
         if re.fullmatch(r"%[\w%+-]*", text) or (text.isdecimal() and int(text) > 1):
@@ -217,7 +217,7 @@ def _process(call: Call, word: Word) -> None:
     signed = getattr(word, "signed", False)
     if word.choices:
         for choice in word.choices:
-            _process(call, Word.literal(choice))
+            _process(call, ShellWord.literal(choice))
     elif not (
         (word.numeric and not signed)
         or _PID_SOURCE.fullmatch(word.source)
@@ -226,7 +226,7 @@ def _process(call: Call, word: Word) -> None:
         raise call.refuse(f"{word.source} is not known to be a process id. Use %1, $! or a number.")
 
 
-def _origin(call: Call, word: Word) -> None:
+def _origin(call: CommandCall, word: ShellWord) -> None:
     """Refuse numbers that were counted or calculated, not looked up as processes."""
     text = word.source
     variable = _ONE_VARIABLE.fullmatch(text)
@@ -251,7 +251,7 @@ def _origin(call: Call, word: Word) -> None:
         )
 
 
-def _sources(call: Call) -> None:
+def _sources(call: CommandCall) -> None:
     """Process ids that the script looks up must be those of development servers."""
     chosen = False
     lists = False
@@ -273,7 +273,7 @@ def _sources(call: Call) -> None:
         raise call.refuse("ending whatever ps lists is not allowed. Select with pgrep -f NAME.")
 
 
-def _ports(call: Call, words: tuple[Word, ...]) -> None:
+def _ports(call: CommandCall, words: tuple[ShellWord, ...]) -> None:
     """`lsof -t` is asked for the ports that it is about: without one it lists every process."""
     if any("t" in (w.text or "") and (w.text or "").startswith("-") for w in words) and not any(
         _PORT.search(word.text or word.source) for word in words
@@ -281,7 +281,7 @@ def _ports(call: Call, words: tuple[Word, ...]) -> None:
         raise call.refuse("lsof -t lists every process. Name the port: lsof -ti:3000.")
 
 
-def _selects(call: Call, name: str, words: tuple[Word, ...]) -> bool:
+def _selects(call: CommandCall, name: str, words: tuple[ShellWord, ...]) -> bool:
     """Whether a filter behind `ps` picks the processes of one program."""
     if not any(command.words and command.words[0].text == "ps" for command in call.context.script):
         return False
@@ -299,7 +299,7 @@ def _selects(call: Call, name: str, words: tuple[Word, ...]) -> bool:
     return bool(found) or compared
 
 
-def _pkill(call: Call) -> None:
+def _pkill(call: CommandCall) -> None:
     if not call.parsed.operands:
         raise call.refuse("needs the name of a process, such as pkill -f vite.")
     call.run_only("ending processes") if call.context.mode == "sync" else None
@@ -307,7 +307,7 @@ def _pkill(call: Call) -> None:
         _target(call, call.literal(word, "the name"))
 
 
-def _target(call: Call, pattern: str) -> None:
+def _target(call: CommandCall, pattern: str) -> None:
     """Refuse what is not known as a development server or a script."""
     first = pattern.strip("^$").split()
     name = first[0].rpartition("/")[2] if first else ""
@@ -332,7 +332,7 @@ def _target(call: Call, pattern: str) -> None:
         )
 
 
-def _ps(call: Call) -> None:
+def _ps(call: CommandCall) -> None:
     """Ps without the `e` that shows environments (BSD style, and after -)."""
     words = list(call.args)
     while words:
@@ -377,7 +377,7 @@ def _ps(call: Call) -> None:
             raise call.refuse(f"{text}: e would show environments. Use ps aux or ps -ef.")
 
 
-def _top(call: Call) -> None:
+def _top(call: CommandCall) -> None:
     if not call.parsed.has("-b", "-l"):
         raise call.refuse("without -b -n 1 it never ends.")
     if call.parsed.has("-b") and not call.parsed.has("-n"):

@@ -2,10 +2,10 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.scripts import require_script
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.databases import check_sql_file, plain_sql
 from runner.shell_policy.validators.python import protect
 
@@ -36,7 +36,7 @@ _SQL_CHANGES = re.compile(
 )
 
 
-def _java(call: Call) -> None:
+def _java(call: CommandCall) -> None:
     """Classes and archives of the project; what follows the class are its own arguments."""
     words = list(call.args)
     while words:
@@ -44,7 +44,7 @@ def _java(call: Call) -> None:
         text = call.literal(word, "the option")
         if text in _CLASS_PATHS and words:
             for entry in call.literal(words.pop(0), "the class path").split(":"):
-                check(call, "project", Word.literal(entry or "."), "the class path")
+                check(call, "project", ShellWord.literal(entry or "."), "the class path")
         elif text == "-jar" and words:
             check(call, "project", words.pop(0), "the archive")
             protect(call, words)
@@ -63,7 +63,7 @@ def _java(call: Call) -> None:
     raise call.refuse("needs a class: java -cp out Main.")
 
 
-def _sqlite(call: Call) -> None:
+def _sqlite(call: CommandCall) -> None:
     """A database of the project, and statements that stay in it; in sync those that only read."""
     operands = call.parsed.operands
     if not operands:
@@ -90,7 +90,7 @@ def _sqlite(call: Call) -> None:
             _statements(call, text)
 
 
-def _reads_file(call: Call) -> bool:
+def _reads_file(call: CommandCall) -> bool:
     """Whether the statements are a file of the project (`< schema.sql`): a script like any other."""
     inputs = [r for r in call.command.redirections if r.operator.startswith("<") and not r.fd]
     if call.command.piped or not inputs or inputs[0].operator != "<":
@@ -99,13 +99,13 @@ def _reads_file(call: Call) -> bool:
     return True
 
 
-def _literal_text(call: Call, word: Word) -> str:
+def _literal_text(call: CommandCall, word: ShellWord) -> str:
     if word.glob:
         raise call.refuse(f"quote {word.source}; the shell would expand it.")
     return call.literal(word, "the statement")
 
 
-def _database(call: Call, word: Word, name: str) -> None:
+def _database(call: CommandCall, word: ShellWord, name: str) -> None:
     if name.startswith("file:"):
         raise call.refuse("name the database by its path.")
     if call.context.mode == "run":
@@ -119,10 +119,10 @@ def _database(call: Call, word: Word, name: str) -> None:
         raise call.refuse(f"{name} is not in the project or under /tmp.")
 
 
-def _dot(call: Call, text: str) -> None:
+def _dot(call: CommandCall, text: str) -> None:
     read = re.fullmatch(r"\.read\s+([\w./-]+)\s*", text)
     if read:
-        check_sql_file(call, Word.literal(read[1]))
+        check_sql_file(call, ShellWord.literal(read[1]))
         return
     if not _DOT.fullmatch(text):
         raise call.refuse(
@@ -131,7 +131,7 @@ def _dot(call: Call, text: str) -> None:
         )
 
 
-def _statements(call: Call, text: str) -> None:
+def _statements(call: CommandCall, text: str) -> None:
     found = _SQL_REACHES_OUT.search(text)
     if found:
         raise call.refuse(
@@ -148,7 +148,7 @@ def _statements(call: Call, text: str) -> None:
         raise call.refuse("this session is read-only: only SELECT, EXPLAIN and .schema.")
 
 
-def _hyperfine(call: Call) -> None:
+def _hyperfine(call: CommandCall) -> None:
     """Each argument is a command line of its own."""
     commands = [
         *call.parsed.operands,

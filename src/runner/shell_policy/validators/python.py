@@ -2,11 +2,11 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.patterns import refuse_guarded_glob
 from runner.shell_policy.programs import check_own_script, is_checking_script
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.debugging import check_pdb
 from runner.shell_policy.validators.inline import check_inline, check_stdin, require_literal
 from runner.shell_policy.validators.written import judge_written
@@ -17,12 +17,12 @@ _EMPTIED = re.compile(r"/tmp/[\w-]|(?:\./)?\.?(?:tmp|temp|pytest|build|target)")
 _MANAGE_SYNC = frozenset(["test", "check", "showmigrations", "diffsettings", "version"])
 
 
-def judge_tool_as(call: Call, name: str, words: tuple[Word, ...]) -> None:
+def judge_tool_as(call: CommandCall, name: str, words: tuple[ShellWord, ...]) -> None:
     """Judge arguments as those of another command of the profiles."""
-    call.judge_inner((Word.literal(name), *words))
+    call.judge_inner((ShellWord.literal(name), *words))
 
 
-def _python(call: Call) -> None:
+def _python(call: CommandCall) -> None:
     words = list(call.args)
     while words:
         word = words.pop(0)
@@ -31,11 +31,15 @@ def _python(call: Call) -> None:
             _script(call, word, words)
             return
         if text == "-c" or (text.startswith("-c") and len(text) > 2):
-            code = Word.literal(text[2:]) if len(text) > 2 else (words.pop(0) if words else None)
+            code = (
+                ShellWord.literal(text[2:]) if len(text) > 2 else (words.pop(0) if words else None)
+            )
             check_inline(call, "python", require_literal(call, code))
             return
         if text == "-m" or (text.startswith("-m") and len(text) > 2):
-            module = Word.literal(text[2:]) if len(text) > 2 else (words.pop(0) if words else None)
+            module = (
+                ShellWord.literal(text[2:]) if len(text) > 2 else (words.pop(0) if words else None)
+            )
             _module(call, module, words)
             return
         if text in ("-W", "-X") and words:
@@ -55,7 +59,7 @@ def _python(call: Call) -> None:
     check_stdin(call, "python")
 
 
-def _warning(call: Call, value: str) -> None:
+def _warning(call: CommandCall, value: str) -> None:
     if not re.fullmatch(
         r"(?:default|error|ignore|always|module|once|all)?(?::[\w :.]*){0,4}|dev|utf8(?:=[01])?|faulthandler|importtime|tracemalloc(?:=\d+)?|frozen_modules=\w+|warn_default_encoding|no_debug_ranges|int_max_str_digits=\d+",
         value,
@@ -65,7 +69,7 @@ def _warning(call: Call, value: str) -> None:
         raise call.refuse(f"{value} would import a module.")
 
 
-def _script(call: Call, word: Word, rest: list[Word]) -> None:
+def _script(call: CommandCall, word: ShellWord, rest: list[ShellWord]) -> None:
     for text in word.choices or (None,):
         if text is None:
             if call.context.mode == "sync":
@@ -84,7 +88,7 @@ def _script(call: Call, word: Word, rest: list[Word]) -> None:
     protect(call, rest)
 
 
-def _project_only(call: Call) -> None:
+def _project_only(call: CommandCall) -> None:
     if call.cwd is None:
         return
     real = call.context.paths.absolute(".", call.cwd)
@@ -92,7 +96,7 @@ def _project_only(call: Call) -> None:
         raise call.refuse("scripts run in the project directory only.")
 
 
-def protect(call: Call, words: list[Word]) -> None:
+def protect(call: CommandCall, words: list[ShellWord]) -> None:
     """Refuse arguments of a script that name protected or secret files."""
     for word in words:
         for text in word.choices or ():
@@ -104,7 +108,7 @@ def protect(call: Call, words: list[Word]) -> None:
                 call.context.paths.read(value, call.cwd)
 
 
-def _manage(call: Call, script: str, rest: list[Word]) -> bool:
+def _manage(call: CommandCall, script: str, rest: list[ShellWord]) -> bool:
     """Whether this is a manage.py command that a read-only session may use."""
     call.context.paths.project_file(script, call.cwd)
     verb = rest[0].text if rest else None
@@ -115,7 +119,7 @@ def _manage(call: Call, script: str, rest: list[Word]) -> bool:
     return call.context.mode == "sync" and bool(checks)
 
 
-def _module(call: Call, module: Word | None, rest: list[Word]) -> None:
+def _module(call: CommandCall, module: ShellWord | None, rest: list[ShellWord]) -> None:
     if module is None:
         raise call.refuse("-m needs a module.")
     name = call.literal(module, "the module")
@@ -135,7 +139,7 @@ def _module(call: Call, module: Word | None, rest: list[Word]) -> None:
         _project_module(call, name, rest)
 
 
-def _pdb(call: Call, rest: list[Word]) -> None:
+def _pdb(call: CommandCall, rest: list[ShellWord]) -> None:
     """The debugger with its commands on the command line or in a here-document."""
     call.run_only("-m pdb")
     commands: list[str] = []
@@ -155,7 +159,7 @@ def _pdb(call: Call, rest: list[Word]) -> None:
         _script(call, words[0], words[1:])
 
 
-def _reading_module(call: Call, name: str, rest: list[Word]) -> None:
+def _reading_module(call: CommandCall, name: str, rest: list[ShellWord]) -> None:
     operands = [word for word in rest if not (word.text or "x").startswith("-")]
     for word in rest:
         if (word.text or "").startswith("-") and not re.fullmatch(
@@ -177,7 +181,7 @@ def _reading_module(call: Call, name: str, rest: list[Word]) -> None:
         check(call, "read", word, "the file")
 
 
-def _running_module(call: Call, name: str, rest: list[Word]) -> None:
+def _running_module(call: CommandCall, name: str, rest: list[ShellWord]) -> None:
     if name == "venv":
         judge_tool_as(call, "venv", tuple(rest))
     elif name == "http.server":
@@ -212,7 +216,7 @@ def _running_module(call: Call, name: str, rest: list[Word]) -> None:
             _script(call, words[0], words[1:])
 
 
-def _project_module(call: Call, name: str, rest: list[Word]) -> None:
+def _project_module(call: CommandCall, name: str, rest: list[ShellWord]) -> None:
     """A module of the project itself: it exists there, or is named by a usual folder."""
     if not re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+)*", name):
         raise call.refuse(f"{name} is not a module.")
@@ -234,12 +238,12 @@ def _project_module(call: Call, name: str, rest: list[Word]) -> None:
     protect(call, rest)
 
 
-def _exists(call: Call, candidate: str) -> bool:
+def _exists(call: CommandCall, candidate: str) -> bool:
     path = call.context.paths.absolute(candidate, call.cwd)
     return path is not None and call.context.paths.facts.exists(path)
 
 
-def _pytest(call: Call) -> None:
+def _pytest(call: CommandCall) -> None:
     if call.context.mode == "sync":
         pattern = call.context.rules.lists["cov-report"]
         for word in call.parsed.values("--cov-report"):
@@ -251,7 +255,7 @@ def _pytest(call: Call) -> None:
             raise call.refuse("--basetemp empties that folder. Use one under /tmp.")
 
 
-def _unittest(call: Call) -> None:
+def _unittest(call: CommandCall) -> None:
     for word in call.parsed.operands:
         text = word.text or word.prefix
         if text.startswith(("/", "~")) or ".." in text:
@@ -260,7 +264,7 @@ def _unittest(call: Call) -> None:
             check(call, "project", word, "the test")
 
 
-def _coverage_run(call: Call) -> None:
+def _coverage_run(call: CommandCall) -> None:
     words = list(call.args)
     while words:
         text = words[0].text or ""
@@ -273,7 +277,7 @@ def _coverage_run(call: Call) -> None:
         elif text.startswith(("--rcfile=", "--data-file=")):
             name, _, value = text.partition("=")
             kind = "project" if name == "--rcfile" else "write"
-            check(call, kind, Word.literal(value), name)
+            check(call, kind, ShellWord.literal(value), name)
         elif not re.fullmatch(
             r"--branch|-a|--append|-p|--parallel-mode|--timid|--(?:source|include|omit|context|concurrency)=[\w.,/*-]+",
             text,
@@ -285,7 +289,7 @@ def _coverage_run(call: Call) -> None:
 _TOX_VERBS = (["run"], ["r"], ["run-parallel"], ["p"], ["list"], ["l"])
 
 
-def _tox(call: Call) -> None:
+def _tox(call: CommandCall) -> None:
     """What follows -- goes to the test runner."""
     texts = [word.text for word in call.args]
     after = call.args[texts.index("--") + 1 :] if "--" in texts else ()
@@ -296,7 +300,7 @@ def _tox(call: Call) -> None:
         raise call.refuse("name environments with -e, and put test arguments after --.")
 
 
-def _dmypy(call: Call) -> None:
+def _dmypy(call: CommandCall) -> None:
     judge_tool_as(call, "mypy", call.parsed.operands)
 
 

@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
+from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.kinds import check
-from runner.shell_policy.refusal import RefusedError
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 
 _FLAGS = frozenset("nrEszu")
 _LONG_FLAGS = frozenset(
@@ -28,13 +28,13 @@ _SUBSTITUTE_FLAGS = re.compile(r"[gpiIm0-9]*")
 
 @dataclass(slots=True)
 class _Invocation:
-    scripts: list[Word]
-    files: list[Word]
+    scripts: list[ShellWord]
+    files: list[ShellWord]
     in_place: bool = False
     suffix: str = ""
 
 
-def _sed(call: Call) -> None:
+def _sed(call: CommandCall) -> None:
     found = _read(call)
     if not found.scripts:
         if not found.files:
@@ -59,12 +59,12 @@ def _sed(call: Call) -> None:
         _file(call, kind, word)
 
 
-def _has_numbers(word: Word) -> bool:
+def _has_numbers(word: ShellWord) -> bool:
     """Whether the script is known but for line numbers (`"${n},+5p"`)."""
     return shapes.only(word.shapes, shapes.DIGITS + shapes.SIGNED)
 
 
-def _check_numbered(call: Call, shape: str) -> None:
+def _check_numbered(call: CommandCall, shape: str) -> None:
     """Check the script with numbers put in; without one, sed may find it wrong and run nothing."""
     texts = [text for text in shapes.samples(shape) if "-7" not in text]
     if not texts:
@@ -77,7 +77,7 @@ def _check_numbered(call: Call, shape: str) -> None:
             continue
 
 
-def _file(call: Call, kind: str, word: Word) -> None:
+def _file(call: CommandCall, kind: str, word: ShellWord) -> None:
     if word.shapes and any(shape.startswith("-") for shape in word.shapes):
         raise call.refuse(f"{word.source} could turn into options. Name the files.")
     if word.splits and not word.numeric and not word.choices and not word.shapes:
@@ -90,11 +90,11 @@ def _file(call: Call, kind: str, word: Word) -> None:
     check(call, kind, word, "the file")
 
 
-def _is_computed(word: Word) -> bool:
+def _is_computed(word: ShellWord) -> bool:
     return word.choices is None and not word.prefix and not word.numeric
 
 
-def _read(call: Call) -> _Invocation:
+def _read(call: CommandCall) -> _Invocation:
     found = _Invocation([], [])
     words = list(call.args)
     while words:
@@ -117,10 +117,10 @@ def _read(call: Call) -> _Invocation:
     return found
 
 
-def _long(call: Call, text: str, words: list[Word], found: _Invocation) -> None:
+def _long(call: CommandCall, text: str, words: list[ShellWord], found: _Invocation) -> None:
     name, equals, value = text.partition("=")
     if name == "--expression":
-        found.scripts.append(Word.literal(value) if equals else _next(call, words, name))
+        found.scripts.append(ShellWord.literal(value) if equals else _next(call, words, name))
     elif name == "--in-place":
         _in_place(call, found, value)
     elif name == "--line-length" and value.isdecimal():
@@ -129,14 +129,14 @@ def _long(call: Call, text: str, words: list[Word], found: _Invocation) -> None:
         raise call.refuse(f"the option {name} is not allowed.")
 
 
-def _cluster(call: Call, text: str, words: list[Word], found: _Invocation) -> None:
+def _cluster(call: CommandCall, text: str, words: list[ShellWord], found: _Invocation) -> None:
     rest = text[1:]
     while rest:
         letter, rest = rest[0], rest[1:]
         if letter in _FLAGS:
             continue
         if letter == "e":
-            found.scripts.append(Word.literal(rest) if rest else _next(call, words, "-e"))
+            found.scripts.append(ShellWord.literal(rest) if rest else _next(call, words, "-e"))
             return
         if letter == "i":
             _in_place(call, found, rest)
@@ -151,20 +151,20 @@ def _cluster(call: Call, text: str, words: list[Word], found: _Invocation) -> No
         raise call.refuse(f"the option -{letter} is not allowed.")
 
 
-def _in_place(call: Call, found: _Invocation, suffix: str) -> None:
+def _in_place(call: CommandCall, found: _Invocation, suffix: str) -> None:
     call.run_only("-i")
     if not re.fullmatch(r"[\w.~-]{0,12}", suffix):
         raise call.refuse(f"the backup suffix {suffix} is not allowed.")
     found.in_place, found.suffix = True, suffix
 
 
-def _next(call: Call, words: list[Word], name: str) -> Word:
+def _next(call: CommandCall, words: list[ShellWord], name: str) -> ShellWord:
     if not words:
         raise call.refuse(f"{name} needs a value.")
     return words.pop(0)
 
 
-def check_script(call: Call, script: str) -> None:
+def check_script(call: CommandCall, script: str) -> None:
     """Refuse a sed script with commands that run programs or read and write files.
 
     Seds disagree whether a delimiter inside brackets ends the expression, so it is read both
@@ -178,7 +178,7 @@ def check_script(call: Call, script: str) -> None:
             return
 
 
-class _SyntaxRefusedError(RefusedError):
+class _SyntaxRefusedError(PolicyRefusalError):
     """The script is not one that we, or sed, can read."""
 
 
@@ -186,7 +186,7 @@ class _SyntaxRefusedError(RefusedError):
 class _Script:
     """A recursive-descent reader of sed's language; unknown means refused."""
 
-    call: Call
+    call: CommandCall
     text: str
     at: int = 0
     depth: int = 0
@@ -346,7 +346,7 @@ class _Script:
         self.at += 1
         return char
 
-    def _refuse(self, what: str, *, forbidden: object = False) -> RefusedError:
+    def _refuse(self, what: str, *, forbidden: object = False) -> PolicyRefusalError:
         refusal = self.call.refuse(
             f"{what} is not allowed in a script: {self.text[:60]}. Use s, p, d, q, n, a, i, c, y "
             "with addresses; write files by redirection."

@@ -2,12 +2,12 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
 from runner.shell_policy.programs import check_own_script
 from runner.shell_policy.scripts import require_script
 from runner.shell_policy.shell import shapes
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.python import protect
 
 _FLAGS = re.compile(r"-[euxvfCl]*n?[euxvfCl]*")
@@ -15,7 +15,7 @@ _RUNS_TEXT = re.compile(r"-[euxfCl]*c[euxfCl]*")
 _LONG = frozenset({"--norc", "--noprofile", "--posix", "--login"})
 
 
-def _shell(call: Call) -> None:
+def _shell(call: CommandCall) -> None:
     words = list(call.args)
     checks_only = False
     while words:
@@ -60,7 +60,7 @@ def _shell(call: Call) -> None:
     )
 
 
-def _text(call: Call, words: list[Word]) -> None:
+def _text(call: CommandCall, words: list[ShellWord]) -> None:
     if not words:
         raise call.refuse("-c needs a text.")
     script = call.literal(words.pop(0), "the text after -c")
@@ -68,7 +68,7 @@ def _text(call: Call, words: list[Word]) -> None:
     require_script(script, call.context, call.command, tuple(words[1:]))
 
 
-def _computed_script(call: Call, word: Word) -> None:
+def _computed_script(call: CommandCall, word: ShellWord) -> None:
     """`for t in tests/*.sh; do bash "$t"; done`: scripts of the project all the same."""
     check(call, "project", word, "the script")
     for shape in word.shapes:
@@ -77,7 +77,7 @@ def _computed_script(call: Call, word: Word) -> None:
         _script(call, shapes.pattern(shape), checks_only=False)
 
 
-def _script(call: Call, path: str, *, checks_only: bool) -> None:
+def _script(call: CommandCall, path: str, *, checks_only: bool) -> None:
     if checks_only:
         call.context.paths.project_file(path, call.cwd)
         return

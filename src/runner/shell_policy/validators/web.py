@@ -2,12 +2,12 @@
 
 import re
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
+from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.kinds import check
 from runner.shell_policy.programs import check_own_script
-from runner.shell_policy.refusal import RefusedError
 from runner.shell_policy.scripts import require_script
-from runner.shell_policy.shell.facts import Word
+from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.inline import check_inline, check_stdin, require_literal
 from runner.shell_policy.validators.packages import package_json
 from runner.shell_policy.validators.python import protect
@@ -35,7 +35,7 @@ _AWAY = re.compile(r"(?:^|[^\w.@*-])[/~]|\.\.|://|[`$\n\0]|^-\w*[/~]")
 _SCRIPT = re.compile(r".*\.(?:[cm]?[jt]sx?)|\.|\.{0,2}/?[\w./@-]+")
 
 
-def _node(call: Call) -> None:
+def _node(call: CommandCall) -> None:
     words = list(call.args)
     tests = False
     while words:
@@ -68,7 +68,7 @@ def _node(call: Call) -> None:
         ):
             _valued(call, text, words)
         elif text.startswith("--env-file="):
-            check(call, "project", Word.literal(text.partition("=")[2]), "--env-file")
+            check(call, "project", ShellWord.literal(text.partition("=")[2]), "--env-file")
         elif text == "watch" or not _FLAGS.fullmatch(text):
             raise call.refuse(f"the option {text} is not allowed.")
     if tests:
@@ -78,7 +78,7 @@ def _node(call: Call) -> None:
     check_stdin(call, "node")
 
 
-def _valued(call: Call, name: str, words: list[Word]) -> None:
+def _valued(call: CommandCall, name: str, words: list[ShellWord]) -> None:
     value = words.pop(0) if words else None
     if value is None:
         raise call.refuse(f"{name} needs a value.")
@@ -93,11 +93,11 @@ def _valued(call: Call, name: str, words: list[Word]) -> None:
         raise call.refuse(f"quote {value.source}.")
 
 
-def _inline(call: Call, option: str, words: list[Word]) -> None:
+def _inline(call: CommandCall, option: str, words: list[ShellWord]) -> None:
     if call.rule.data.get("inline") == "no":
         raise call.refuse("inline code is for node alone.")
     code = (
-        Word.literal(option.partition("=")[2])
+        ShellWord.literal(option.partition("=")[2])
         if "=" in option
         else (words.pop(0) if words else None)
     )
@@ -113,11 +113,11 @@ def _inline(call: Call, option: str, words: list[Word]) -> None:
             raise call.refuse(f"{word.text} is not allowed.")
 
 
-def _import(call: Call, name: str) -> None:
+def _import(call: CommandCall, name: str) -> None:
     if name not in _IMPORTS:
         if not name.startswith("./"):
             raise call.refuse(f"{name} must not be loaded.")
-        check(call, "project", Word.literal(name), "the module")
+        check(call, "project", ShellWord.literal(name), "the module")
 
 
 _TOOL_FILE = re.compile(
@@ -125,11 +125,11 @@ _TOOL_FILE = re.compile(
 )
 
 
-def _file(call: Call, word: Word, rest: list[Word], *, tests: bool) -> None:
+def _file(call: CommandCall, word: ShellWord, rest: list[ShellWord], *, tests: bool) -> None:
     tool = _TOOL_FILE.fullmatch(word.text or "")
     if tool and ".." not in str(word.text):
         name = "tsc" if tool[1] == "typescript" else tool[1]
-        call.judge_inner((Word.literal(name), *rest))
+        call.judge_inner((ShellWord.literal(name), *rest))
         return
     if word.text == "watch" and call.rule.name == "tsx" and rest:
         word, rest = rest[0], rest[1:]
@@ -153,7 +153,7 @@ def _file(call: Call, word: Word, rest: list[Word], *, tests: bool) -> None:
     protect(call, rest)
 
 
-def script_allowed(call: Call, name: str) -> bool:
+def script_allowed(call: CommandCall, name: str) -> bool:
     """Whether a script of package.json may run: by name, or in run because it is defined."""
     lists = call.context.rules.lists
     if not re.fullmatch(r"[\w:.@/-]+", name):
@@ -168,7 +168,7 @@ def script_allowed(call: Call, name: str) -> bool:
     return isinstance(defined, dict) and name in defined
 
 
-def _script_run(call: Call) -> None:
+def _script_run(call: CommandCall) -> None:
     operands = list(call.parsed.operands)
     while len(operands) > 2 and operands[0].text in ("--filter", "-F", "--workspace", "-w"):
         operands = operands[2:]
@@ -204,7 +204,7 @@ def _script_run(call: Call) -> None:
     _arguments(call, name, operands[1:])
 
 
-def _is_tool(call: Call, name: str) -> bool:
+def _is_tool(call: CommandCall, name: str) -> bool:
     """Whether `yarn NAME` or `pnpm NAME` means a tool of the node profile."""
     rule = call.context.rules.commands.get(name)
     manager = call.rule.name.partition(" ")[0] in ("yarn", "pnpm", "bun")
@@ -248,11 +248,11 @@ _MANAGERS = frozenset(
 )
 
 
-def _script_args(call: Call) -> None:
+def _script_args(call: CommandCall) -> None:
     _arguments(call, call.rule.name.rpartition(" ")[2], list(call.parsed.operands))
 
 
-def _arguments(call: Call, script: str, words: list[Word]) -> None:
+def _arguments(call: CommandCall, script: str, words: list[ShellWord]) -> None:
     """What a script passes on to its tool: options that test runners and linters share."""
     if words and words[0].text == "--":
         words = words[1:]
@@ -270,14 +270,14 @@ def _arguments(call: Call, script: str, words: list[Word]) -> None:
             if word.splits and not word.numeric:
                 raise call.refuse(f"quote {word.source}.")
     try:
-        call.judge_inner((Word.literal("script arguments"), *words))
-    except RefusedError as refusal:
+        call.judge_inner((ShellWord.literal("script arguments"), *words))
+    except PolicyRefusalError as refusal:
         if call.context.mode == "run" and all(_stays(call, word) for word in words):
             return
-        raise RefusedError(refusal.rule, f"{call.rule.name}: {refusal.reason}") from refusal
+        raise PolicyRefusalError(refusal.rule, f"{call.rule.name}: {refusal.reason}") from refusal
 
 
-def _stays(call: Call, word: Word) -> bool:
+def _stays(call: CommandCall, word: ShellWord) -> bool:
     """Whether an argument of a script certainly names nothing outside of the project."""
     if word.text is None:
         return word.numeric
@@ -287,14 +287,14 @@ def _stays(call: Call, word: Word) -> bool:
     return True
 
 
-def _script_names(call: Call) -> None:
+def _script_names(call: CommandCall) -> None:
     for word in call.parsed.operands:
         name = call.literal(word, "the script").rstrip("*")
         if not script_allowed(call, name.rstrip(":")):
             raise call.refuse(f"the script {name} is not allowed.")
 
 
-def _concurrently(call: Call) -> None:
+def _concurrently(call: CommandCall) -> None:
     """Each argument is a command line, or `npm:SCRIPT`."""
     for word in call.parsed.operands:
         text = call.literal(word, "the command")
@@ -305,16 +305,16 @@ def _concurrently(call: Call) -> None:
             raise call.refuse(f"the script {script[1]} is not allowed.")
 
 
-def _yarn_workspace(call: Call) -> None:
+def _yarn_workspace(call: CommandCall) -> None:
     if len(call.args) < 2:
         raise call.refuse("needs a workspace and a script.")
-    call.judge_inner((Word.literal("yarn"), *call.args[1:]))
+    call.judge_inner((ShellWord.literal("yarn"), *call.args[1:]))
 
 
-def _yarn_foreach(call: Call) -> None:
+def _yarn_foreach(call: CommandCall) -> None:
     if not call.parsed.operands:
         raise call.refuse("needs a script.")
-    call.judge_inner((Word.literal("yarn"), *call.parsed.operands))
+    call.judge_inner((ShellWord.literal("yarn"), *call.parsed.operands))
 
 
 VALIDATORS = {

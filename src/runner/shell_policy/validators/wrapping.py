@@ -3,13 +3,13 @@
 import re
 
 from runner.shell_policy import environment
-from runner.shell_policy.context import Call
-from runner.shell_policy.shell.facts import Assignment, Word
+from runner.shell_policy.context import CommandCall
+from runner.shell_policy.shell.facts import ShellAssignment, ShellWord
 
 _SETS = re.compile(r"[A-Za-z_]\w*=")
 
 
-def _env(call: Call) -> None:
+def _env(call: CommandCall) -> None:
     words = list(call.args)
     while words:
         word = words[0]
@@ -34,19 +34,19 @@ def _env(call: Call) -> None:
     call.judge_inner(tuple(words))
 
 
-def _set(call: Call, word: Word, text: str) -> None:
+def _set(call: CommandCall, word: ShellWord, text: str) -> None:
     if word.splits and not word.numeric:
         raise call.refuse(f"quote {word.source}.")
     name, _, value = text.partition("=")
     known = (
-        Word.literal(value)
+        ShellWord.literal(value)
         if word.text is not None
-        else Word(None, prefix=value, source=word.source)
+        else ShellWord(None, prefix=value, source=word.source)
     )
-    environment.check_assignment(call.context, Assignment(name, known), call.cwd)
+    environment.check_assignment(call.context, ShellAssignment(name, known), call.cwd)
 
 
-def _printenv(call: Call) -> None:
+def _printenv(call: CommandCall) -> None:
     if not call.parsed.operands:
         raise call.refuse("printing all variables would show credentials. Name the ones you need.")
     for word in call.parsed.operands:

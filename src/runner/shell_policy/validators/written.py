@@ -4,7 +4,7 @@ import posixpath
 import re
 import sys
 
-from runner.shell_policy.context import Call
+from runner.shell_policy.context import CommandCall
 from runner.shell_policy.shell.facts import SimpleCommand
 from runner.shell_policy.validators.inline import check_inline
 
@@ -12,7 +12,7 @@ _LOOKERS = frozenset({"cat", "head", "wc", "ls", "chmod", "python3", "python", "
 _WORD = re.compile(r"\w+")
 
 
-def judge_written(call: Call, language: str, path: str) -> bool:
+def judge_written(call: CommandCall, language: str, path: str) -> bool:
     """Judge `cat > /tmp/x.py <<'EOF' … EOF` and then `python3 /tmp/x.py` as inline code.
 
     Returns:
@@ -33,7 +33,7 @@ def judge_written(call: Call, language: str, path: str) -> bool:
     return True
 
 
-def _written_text(call: Call, path: str) -> str | None:
+def _written_text(call: CommandCall, path: str) -> str | None:
     """The here-document that certainly lies there when the command runs."""
     text = None
     for command in call.context.script:
@@ -60,13 +60,13 @@ def _touches(command: SimpleCommand, path: str) -> bool:
     return path in texts[1:] and texts[0] not in _LOOKERS
 
 
-def _copies(call: Call, command: SimpleCommand) -> bool:
+def _copies(call: CommandCall, command: SimpleCommand) -> bool:
     """Whether it is `cat` and nothing else, with a text that is written out."""
     plain = [word.text for word in command.words] == ["cat"] and "cat" not in call.context.functions
     return plain and not command.piped and command.stdin is not None
 
 
-def _has_strangers(call: Call, path: str, text: str) -> bool:
+def _has_strangers(call: CommandCall, path: str, text: str) -> bool:
     """Whether another user's file is where it, or a module it imports, is looked for."""
     facts = call.context.paths.facts
     names = frozenset(_WORD.findall(text)) | sys.stdlib_module_names | {"node_modules"}
