@@ -44,7 +44,7 @@ from runner.loop.sessions import Sessions
 from runner.loop.steps import EXECUTORS
 from runner.loop.steps.context import MOST_SESSIONS, Judges, StepContext
 from runner.loop.steps.implement import announce
-from runner.loop.steps.step import CurrentStep, StepOutcome
+from runner.loop.steps.step import CurrentStep, StepResult
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError, interrupted
 from runner.marker import Instruction
 from runner.ports import Checkpoints, RunSink
@@ -352,7 +352,7 @@ class SteppedFlow:
             await anyio.to_thread.run_sync(self._checkpoints.phase_started, step.phase_id)
 
     async def _report(
-        self, step: CurrentStep, outcome: StepOutcome, context: StepContext
+        self, step: CurrentStep, outcome: StepResult, context: StepContext
     ) -> dict[str, Any]:
         """Report, note what follows, and return the answer with the next step."""
         if self._heartbeats is not None:
@@ -374,9 +374,7 @@ class SteppedFlow:
             return ()
         return await anyio.to_thread.run_sync(self._checkpoints.touched)
 
-    async def _accepted(
-        self, step: CurrentStep, outcome: StepOutcome, context: StepContext
-    ) -> None:
+    async def _accepted(self, step: CurrentStep, outcome: StepResult, context: StepContext) -> None:
         self._open_step = context.memory = None  # what is remembered is about this step
         self._claims.release()
         if step.task_id is not None and outcome.succeeded:
@@ -409,7 +407,7 @@ class SteppedFlow:
         """Report an implemented deliverable without asking for more work."""
         if self._claims.word is not Status.PASSED:
             return
-        outcome = StepOutcome("success", "The run was cut off after the agent had passed it.")
+        outcome = StepResult("success", "The run was cut off after the agent had passed it.")
         await self._plane.ask(
             "step",
             "report",
