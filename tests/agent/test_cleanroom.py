@@ -420,6 +420,41 @@ async def test_secrets_stay_hidden_in_the_room(home: Path, stage: Make) -> None:
     assert (await made.one("ls -A ~/.ssh")).output_tail == ""
 
 
+@pytest.fixture
+def cargo_elsewhere(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    del home
+    cargo = tmp_path / "elsewhere" / "cargo"
+    cargo.mkdir(parents=True)
+    (cargo / "credentials.toml").write_text("secret ")
+    (cargo / "config.toml").write_text("settings ")
+    monkeypatch.setenv("CARGO_HOME", str(cargo))
+    return cargo
+
+
+@contains
+async def test_secrets_stay_hidden_in_caches_outside_the_home_folder(
+    cargo_elsewhere: Path, stage: Make
+) -> None:
+    made = stage()
+    object.__setattr__(made.verifier, "judge", lambda _: Decision.allow("test"))
+    look = f"cd {cargo_elsewhere} && cat *.toml; echo x > new && cat new"
+    assert (await made.one(look)).output_tail.split() == ["settings", "x"]
+
+
+@contains
+async def test_a_cache_that_a_link_in_the_project_names_is_not_mounted(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, stage: Make
+) -> None:
+    secrets = tmp_path / "of-other-programs"
+    secrets.mkdir()
+    (secrets / "key").write_text("secret")
+    monkeypatch.setenv("CARGO_HOME", str(project / ".cargo"))
+    (project / ".cargo").symlink_to(secrets)
+    made = stage()
+    object.__setattr__(made.verifier, "judge", lambda _: Decision.allow("test"))
+    assert "secret" not in (await made.one(f"cat {secrets}/key $CARGO_HOME/key")).output_tail
+
+
 @contains
 async def test_the_caches_of_agents_can_not_be_seen(project: Path, stage: Make) -> None:
     made = stage()
