@@ -13,7 +13,9 @@ from runner.checkpoints.ledger import STASH, Checkpoint, CheckpointLedger
 from runner.cli.main import run_command_line
 from runner.cli.status_view import StatusView, status_lines
 from runner.deliverables.model import Deliverable, Status, StatusFile
+from runner.loop.baseline import BaselineBook, Outcome, Record, Result
 from runner.records.effort import Effort, Purpose
+from runner.records.receipts import command_hash
 from runner.records.run_lock import run_lock
 from runner.records.spending import Spend, SpendBook
 
@@ -101,6 +103,20 @@ def test_the_whole_picture(project: Project) -> None:
     )
 
 
+def test_what_its_verification_does_not_prove_is_named(project: Project) -> None:
+    command = "make test"
+    item = _item("UI-001", passed=True, verification=[command])
+    project.plan({**PLAN, "deliverables": [item, _item("UI-002", verification=["lint"])]})
+    result = Result(command, "tree:1", Outcome.PASSES, 0, "2026-11-20T00:00:00Z")
+    BaselineBook(project.folder).write(
+        Record({(command_hash(command), "tree:1"): result}, {"UI-001": ((command,), "tree:1")})
+    )
+    said = "its verification passed before the work: no proof"
+    assert project.text().count(said) == 1
+    (items,) = (p["deliverables"] for p in project.object()["phases"] if p["deliverables"])
+    assert [item["passed_before_work"] for item in items] == [True, False]
+
+
 def test_one_object_for_programs(project: Project) -> None:
     project.plan(PLAN)
     found = project.object()
@@ -131,6 +147,7 @@ def test_one_object_for_programs(project: Project) -> None:
         "status": "pending",
         "blocked_reason": None,
         "waits_for": ["UI-002"],
+        "passed_before_work": False,
         "cost_usd": 0.0,
         "agent_seconds": 0.0,
         "agent_sessions": 0,

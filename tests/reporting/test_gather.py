@@ -11,11 +11,14 @@ from tests.reporting.bench import CANARY, Bench, paid
 
 from runner.checkpoints.ledger import STASH, Checkpoint, CheckpointLedger
 from runner.deliverables.model import Counts
+from runner.deliverables.repository import StatusRepository
 from runner.deliverables.spec_text import SpecText
+from runner.deliverables.workspace import status_path
 from runner.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
+from runner.loop.baseline import BaselineBook, Outcome, Record, Result
 from runner.marker import Instruction
 from runner.records.agent_sessions import history_path
-from runner.records.receipts import receipts_folder
+from runner.records.receipts import command_hash, receipts_folder
 from runner.records.spending import SpendBook
 from runner.report.facts import Took
 
@@ -353,6 +356,20 @@ def test_changed_verification_commands_are_a_problem(bench: Bench) -> None:
     # Gaining commands is a change of structure as well; this is about what is told.
     [problem] = bench.report().problems
     assert "verification commands of p1 were changed" in problem
+
+
+def test_verification_that_passed_before_the_work_is_a_problem(bench: Bench) -> None:
+    bench.finished()
+    file = StatusRepository(status_path(bench.project)).load()
+    assert file is not None
+    done = file.active[0]
+    result = Result("make", "tree:1", Outcome.PASSES, 0, "")
+    results = {(command_hash("make"), "tree:1"): result}
+    BaselineBook(bench.project).write(Record(results, {done.id: (("make",), "tree:1")}))
+    [problem] = bench.report().problems
+    assert problem == (
+        f"The verification of {done.id} passed before the work began; proves nothing by itself"
+    )
 
 
 def test_an_edited_spec_is_the_first_thing_that_needs_a_person(bench: Bench) -> None:

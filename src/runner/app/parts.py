@@ -29,6 +29,7 @@ from runner.deliverables.verification import VerificationTracker
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.errors import RunnerError
 from runner.events import DeliverablesPlanned, Notice, StatusChanged
+from runner.loop.baseline import LIMIT_MINUTES, Baseline
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.plane import Plane
 from runner.loop.reviewing.brief import PhaseBriefing
@@ -40,7 +41,7 @@ from runner.loop.steps.context import Judges, StepContext
 from runner.loop.steps.step import CurrentStep
 from runner.loop.syncing import SyncFlow, TakeOver
 from runner.marker import Instruction
-from runner.ports import Checkpoints, Deliverables, RunSink, SessionGuard
+from runner.ports import Checkpoints, Deliverables, RunSink, SessionGuard, Verifier
 from runner.sandbox.status import Containment
 from runner.sandbox.watch import ReadOnlyWatch, ReviewWatch
 from runner.shell_policy.decision import PolicySettings
@@ -137,12 +138,30 @@ class ReadOnlyReviews:
             watch.after_session()
 
 
+def verifier_of(
+    project: Path, containment: Containment, policy: PolicySettings, sink: RunSink
+) -> Verifier:
+    """Return what runs verification commands in one run.
+
+    Raises:
+        ConfigError: runner.toml is wrong.
+    """
+    return make_verifier(
+        project,
+        containment,
+        settings=policy,
+        verification=load_runner_file(project).verification,
+        environ=os.environ,
+        rules=environment_rules(project),
+        tell=sink,
+    )
+
+
 def judges_of(
     project: Path,
     session_id: str,
     *,
-    containment: Containment,
-    policy: PolicySettings,
+    verifier: Verifier,
     deliverables: Deliverables,
     take_verdict: Callable[[], ReviewVerdict | None],
 ) -> Judges:
@@ -151,18 +170,9 @@ def judges_of(
     Raises:
         ConfigError: runner.toml is wrong.
     """
-    file = load_runner_file(project)
-    common = file.verification
-    verifier = make_verifier(
-        project,
-        containment,
-        settings=policy,
-        verification=common,
-        environ=os.environ,
-        rules=environment_rules(project),
-    )
+    common = load_runner_file(project).verification.commands
     briefing = PhaseBriefing(
-        project, session_id, load=deliverables.load, common_verification=common.commands
+        project, session_id, load=deliverables.load, common_verification=common
     )
     return Judges(verifier, briefing, take_verdict)
 
@@ -264,11 +274,23 @@ def parts_of_run(
             on_create=lambda ids: sink(DeliverablesPlanned(ids)),
             command_problem=lambda command: command_problem(command, project, policy),
             revises=lambda: claims.revising,
+            review_problem=plan_review.problem,
         )
     )
     plane = open_plane(project, options.posture)
     common = tuple(load_runner_file(project).verification.commands)
+    verifier = verifier_of(project, containment, policy, sink)
     standing = plane.policy.standing
+    gate_policy = options.gate_policy or plane.core.defaults.gate_policy
+    plan_review = PlanReview(
+        PlanReviewSettings(options.plan_review, GatePolicy(gate_policy)),
+        project,
+        common=common,
+        claims=claims,
+        take_verdict=tools.take_verdict,
+        sink=sink,
+        baseline=_baseline_of(project, verifier, sink),
+    )
     flow = SteppedFlow(
         StepSettings(
             spec_id_of(project, claims),
@@ -286,27 +308,28 @@ def parts_of_run(
         judges=lambda session_id: judges_of(
             project,
             session_id,
-            containment=containment,
-            policy=policy,
+            verifier=verifier,
             deliverables=claims,
             take_verdict=tools.take_verdict,
         ),
         checkpoints=lambda session_id: checkpoints_of(project, session_id, sink),
         spec_text=SpecText(project),
         sink=sink,
-        plan_review=PlanReview(
-            PlanReviewSettings(
-                options.plan_review,
-                GatePolicy(options.gate_policy or plane.core.defaults.gate_policy),
-            ),
-            project,
-            common=common,
-            claims=claims,
-            take_verdict=tools.take_verdict,
-            sink=sink,
-        ),
+        plan_review=plan_review,
     )
     return Parts(flow, claims, tools.make, (ReadOnlyReviews(project),))
+
+
+def _baseline_of(project: Path, verifier: Verifier, sink: RunSink) -> Baseline:
+    table = load_runner_file(project).verification
+    return Baseline(
+        project,
+        verifier=verifier,
+        common=table.commands,
+        tree_of=partial(tree_identity, project),
+        sink=sink,
+        limit_seconds=max(LIMIT_MINUTES, table.timeout_minutes or 0) * 60,
+    )
 
 
 def parts_of_review(session_id: str, step: CurrentStep, flows: list[ReviewFlow]) -> PartsOf:
@@ -328,8 +351,7 @@ def parts_of_review(session_id: str, step: CurrentStep, flows: list[ReviewFlow])
         judges = judges_of(
             project,
             session_id,
-            containment=containment,
-            policy=policy,
+            verifier=verifier_of(project, containment, policy, sink),
             deliverables=claims,
             take_verdict=tools.take_verdict,
         )

@@ -21,6 +21,7 @@ from runner.config.resolve import Chosen
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.loop.baseline import BaselineBook, with_baseline
 from runner.records.phases import phase_rows, told_in_full
 from runner.records.run_lock import current_holder
 from runner.records.spending import SpendBook
@@ -47,7 +48,8 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     spec_id = derive_spec_id(project)
     session = _session(project, file.spec_id if file else spec_id)
     spend = SpendBook(project).load()
-    rows = told_in_full(project, phase_rows(session or {}), spend.efforts)
+    phases = with_baseline(project, phase_rows(session or {}), file)
+    rows = told_in_full(project, phases, spend.efforts)
     spec_text = SpecText(project)
     view = StatusView(
         project_dir=project,
@@ -60,6 +62,7 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
         is_open=session is not None and session["status"] not in TERMINAL_STATUSES,
         spec_edited=spec_text.seems_edited(),
         rolled_back=was_rolled_back(project),
+        unproved=frozenset(d.id for d in BaselineBook(project).read().unproved(file)),
     )
     if as_json:
         typer.echo(json_text({**status_object(view), "session": session}))

@@ -20,6 +20,7 @@ WIDTH = 80
 _MARKS = {Status.PASSED: "[PASS]", Status.BLOCKED: "[BLOCKED]", Status.PENDING: "[PENDING]"}
 _MARK_WIDTH = max(map(len, _MARKS.values()))
 _MAX_ID_WIDTH = 24
+_UNPROVED = "its verification passed before the work: no proof"
 _STANDING = (
     "gate_status", "verdict", "cycles", "findings", "acknowledged", "waiver_reason", "awaits_acknowledgement",
     "review_path", "verified_at", "receipt_path", "duration_seconds",
@@ -40,6 +41,7 @@ class StatusView:
         is_open: whether there is an autonomous session that is not over.
         spec_edited: whether SPEC.md is another text than the plan was made from.
         rolled_back: whether the tree was rolled back since the last step.
+        unproved: deliverables whose verification passed before any work on them.
     """
 
     project_dir: Path
@@ -52,6 +54,7 @@ class StatusView:
     is_open: bool = False
     spec_edited: bool = False
     rolled_back: bool = False
+    unproved: frozenset[str] = frozenset()
 
 
 def status_lines(view: StatusView) -> Iterator[str]:
@@ -130,9 +133,8 @@ def _phase(view: StatusView, file: StatusFile, phase: Phase) -> Iterator[str]:
     name = phase.id if phase.title == phase.id else f"{phase.id}: {phase.title}"
     yield fit(name, WIDTH - len(ending)) + ending
     width = max(len(fit(d.id, _MAX_ID_WIDTH)) for d in items)
-    efforts = of_deliverables(view.spend.efforts)
     for item in items:
-        yield from _deliverable(file, item, width, efforts.get(item.id, Effort()))
+        yield from _deliverable(view, file, item, width)
     pairs = _phase_pairs(view, phase)
     yield from (f"  {line}" for line in labelled(pairs, WIDTH - 2))
 
@@ -146,7 +148,10 @@ def _phase_pairs(view: StatusView, phase: Phase) -> Iterator[tuple[str, str]]:
     yield "Took", effort_text(of_phase(view.spend.efforts, phase.id).as_object())
 
 
-def _deliverable(file: StatusFile, item: Deliverable, width: int, effort: Effort) -> Iterator[str]:
+def _deliverable(
+    view: StatusView, file: StatusFile, item: Deliverable, width: int
+) -> Iterator[str]:
+    effort = of_deliverables(view.spend.efforts).get(item.id, Effort())
     start = f"  {_MARKS[item.status]:<{_MARK_WIDTH}} {fit(item.id, _MAX_ID_WIDTH):<{width}}  "
     yield (start + fit(item.description, WIDTH - columns(start))).rstrip()
     margin = " " * columns(start)
@@ -155,6 +160,8 @@ def _deliverable(file: StatusFile, item: Deliverable, width: int, effort: Effort
         yield margin + fit(f"waits for {', '.join(waits_for)}", WIDTH - len(margin))
     if item.blocked_reason:
         yield margin + fit(f"because: {item.blocked_reason}", WIDTH - len(margin))
+    if item.id in view.unproved:
+        yield margin + fit(_UNPROVED, WIDTH - len(margin))
     if took := effort_text(effort.as_object()):
         yield margin + took
 
@@ -226,6 +233,7 @@ def _phase_object(view: StatusView, file: StatusFile, phase: Phase) -> dict[str,
                 "status": item.status.value,
                 "blocked_reason": item.blocked_reason,
                 "waits_for": list(file.unmet_dependencies(item)),
+                "passed_before_work": item.id in view.unproved,
                 **efforts.get(item.id, Effort()).as_object(),
             }
             for item in items

@@ -8,6 +8,7 @@ from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
 from runner.events import ExitReason
+from runner.loop.baseline import PROVES_NOTHING
 from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import (
     PLAN_RULES,
@@ -44,6 +45,7 @@ WITHOUT_PLAN_REVIEW = {
 }
 """What is recommended where a plan was not accepted."""
 
+_LISTED = 20
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
 _GOES_ON = "`runner run` goes on from here."
 
@@ -86,17 +88,31 @@ def with_proof(ending: Ending, phases: Sequence[Mapping[str, Any]]) -> Ending:
     """
     if ending.reason not in _DONE:
         return ending
+    ending = _with_baseline(ending, phases)
     claimed = claimed_only(dict(row) for row in phases)
     if not claimed:
         return ending
     names = ", ".join(row["phase_id"] for row in claimed)
     count = sum(row["tasks_completed"] for row in claimed)
+    why = "nobody has verified or reviewed"
+    if all(row["verified_at"] for row in claimed):
+        why = "commands that passed without the work, and no review, stand for"
     return replace(
         ending,
-        message=f"{ending.message.rstrip('.')}, but nothing was proved: nobody has verified or "
-        f"reviewed {plural(count, 'deliverable')} in {names}",
+        message=f"{ending.message.rstrip('.')}, but nothing was proved: {why} "
+        f"{plural(count, 'deliverable')} in {names}",
         hint="\n".join(filter(None, (ending.hint, _PROOF))),
     )
+
+
+def _with_baseline(ending: Ending, phases: Sequence[Mapping[str, Any]]) -> Ending:
+    """Return the ending, naming the deliverables that their verification alone does not prove."""
+    names = [name for row in phases for name in row.get("passed_before_work") or ()]
+    if not names:
+        return ending
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    told = f"The verification of {', '.join(names[:_LISTED])}{more} {PROVES_NOTHING}."
+    return replace(ending, hint="\n".join(filter(None, (ending.hint, told))))
 
 
 def phase_ending(phase_id: str) -> Ending:

@@ -35,8 +35,15 @@ def phase_rows(view: Mapping[str, Any]) -> list[Row]:
 
 
 def is_proved(row: Mapping[str, Any]) -> bool:
-    """Whether anybody but the agents that did the work of a phase has found it to be done."""
-    return row["verified_at"] is not None or row["gate_status"] == "passed"
+    """Whether anybody but the agents that did the work of a phase has found it to be done.
+
+    Commands that all passed before the work began have found nothing.
+    """
+    if row["gate_status"] == "passed":
+        return True
+    unproved = row.get("passed_before_work") or ()
+    some = not unproved or len(unproved) < row["tasks_completed"]
+    return row["verified_at"] is not None and some
 
 
 def claimed_only(rows: Iterable[Row]) -> list[Row]:

@@ -14,6 +14,7 @@ from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.files import read_regular
+from runner.loop.baseline import unproved_sentences
 from runner.loop.planning import idle_commands
 from runner.records.agent_sessions import history_lines, history_path
 from runner.records.effort import Effort, Efforts, Purpose, of_deliverables, of_phase, total
@@ -291,7 +292,9 @@ class _Gathering:
             return None
         if file is None and self._begun:
             self._problems.append(f"{status_path(self._project)} is missing.")
-        self._problems += [self._words.text(said, 1_000) for said in idle_commands(file)]
+        unproved = unproved_sentences(self._project, file)
+        said = (*idle_commands(file), *unproved)
+        self._problems += [self._words.text(one, 1_000) for one in said]
         return file
 
     def _history(self) -> History:

@@ -10,6 +10,7 @@ from runner.app.result import verified_count
 from runner.cli.presenter.activity import retry_label, tool_label
 from runner.cli.presenter.lines import BLANK, Level, Line, Tone, line
 from runner.events import (
+    Checking,
     DeliverablesPlanned,
     ExitReason,
     Notice,
@@ -102,7 +103,7 @@ class Narrator:
     def _lasting(self, event: RunEvent) -> list[Line]:
         waiting, self._wait = self._wait, None
         match event:
-            case SessionActivity():
+            case SessionActivity() | Checking():
                 return []
             case RunStarted():
                 return _run_started(event)

@@ -1,5 +1,6 @@
 """Have a plan reviewed against SPEC.md before work on it begins (ADR 0422)."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,9 @@ from runner.autonomy.engine.gates import policy_passes
 from runner.autonomy.enums import GatePolicy, GateVerdict
 from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.review import Finding, ReviewVerdict
+from runner.deliverables.review import Verdict as ReviewedAs
 from runner.events import ExitReason, Notice
+from runner.loop.baseline import Baseline, BaselineBook, Record
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.planning import planned
 from runner.loop.prompts import Assignment
@@ -26,6 +29,9 @@ _TRIES = 2
 """How often a review that submits nothing is tried."""
 
 _SHOWN = 5
+_NAMED = 50
+"""Of so many deliverables that nothing checks a review has to say why it accepts them."""
+
 _TITLE_CHARACTERS = 200
 _GO_ON = "To go on with the plan as it is:\n  runner run --no-plan-review"
 
@@ -53,6 +59,7 @@ class PlanReview:
         claims: the deliverables.
         take_verdict: returns what the last review session submitted, None when it did not.
         sink: is told what came of it.
+        baseline: runs the verification commands of a plan before any work; None for none of that.
     """
 
     def __init__(
@@ -64,6 +71,7 @@ class PlanReview:
         claims: ClaimedDeliverables,
         take_verdict: Callable[[], ReviewVerdict | None],
         sink: RunSink,
+        baseline: Baseline | None = None,
     ) -> None:
         self._settings = settings
         self._project = project_dir
@@ -71,12 +79,31 @@ class PlanReview:
         self._claims = claims
         self._take_verdict = take_verdict
         self._sink = sink
+        self._baseline = baseline
         self._book = PlanBook(project_dir)
+        self._unproved: tuple[str, ...] = ()
 
     @property
     def is_wanted(self) -> bool:
         """Whether plans are reviewed, as long as none was accepted."""
         return self._settings.wanted
+
+    def problem(self, review: ReviewVerdict) -> str | None:
+        """Return what a review that does not fail the plan leaves unsaid, None for nothing.
+
+        Whoever accepts a deliverable that no command checks has to do so by its name.
+        """
+        if review.verdict is ReviewedAs.FAIL:
+            return None
+        found = (f"{f.title} {f.detail} {f.deliverable_id or ''}" for f in review.findings)
+        said = " ".join((review.summary, *found))
+        silent = [name for name in self._unproved if not _names(said, name)]
+        if not silent:
+            return None
+        return (
+            f"Every verification command of {', '.join(silent)} passes without the work. For each of "
+            "these ids, give the reason in `summary` for which you accept it, or a finding."
+        )
 
     def planning(self) -> None:
         """Note, before a planning session, that the plan to come is its work."""
@@ -101,6 +128,7 @@ class PlanReview:
             if stand.stage is PlanStage.ACCEPTED:
                 return None
             if not self._settings.wanted:
+                await self._tried(sessions, file, stand)
                 self._book.write(replace(stand, stage=PlanStage.ACCEPTED, verdict=None))
                 return None
             if stand.stage is PlanStage.REFUSED:
@@ -114,13 +142,30 @@ class PlanReview:
             self._note(stand, review)
         return None
 
+    async def _tried(self, sessions: Sessions, file: StatusFile, stand: PlanRecord) -> Record:
+        """Return what the verification commands of the plan give without the work."""
+        if self._baseline is None:
+            return Record()
+        record = await self._baseline.take(file, changed=stand.changed)
+        sessions.forget_tree()
+        return record
+
     async def _review(
         self, sessions: Sessions, file: StatusFile, stand: PlanRecord
     ) -> ReviewVerdict | None:
         """Return the verdict, None where session after session submitted none."""
+        tried = await self._tried(sessions, file, stand)
         briefing = await anyio.to_thread.run_sync(
-            plan_briefing, self._project, file, self._common, stand.findings
+            plan_briefing, self._project, file, self._common, stand.findings, tried
         )
+        unproved = [d.id for d in tried.unproved(file) if d.status is Status.PENDING]
+        self._unproved = tuple(unproved[:_NAMED])
+        try:
+            return await self._verdict(sessions, briefing)
+        finally:
+            self._unproved = ()
+
+    async def _verdict(self, sessions: Sessions, briefing: str) -> ReviewVerdict | None:
         tries = 0
         while tries < _TRIES:
             self._take_verdict()  # an older one must not count for this review
@@ -159,12 +204,13 @@ class PlanReview:
     async def _revise(self, sessions: Sessions, plan: StatusFile, stand: PlanRecord) -> None:
         """Have the planner deal with the findings; the next review says whether it did."""
         await sessions.ready(SESSION_RULES)
+        tried = await anyio.to_thread.run_sync(BaselineBook(self._project).read)
         self._claims.revising = True
         try:
             turn = await sessions.run(
                 Assignment(
                     Instruction.INITIALIZER,
-                    briefing=revision_briefing(plan, stand.summary, stand.findings),
+                    briefing=revision_briefing(plan, stand.summary, stand.findings, tried),
                 ),
                 judge=planned,
             )
@@ -186,6 +232,10 @@ class PlanReview:
             ".runner/status.json, or move it away to have SPEC.md planned again; the plan is then "
             f"reviewed anew.\n{_GO_ON}",
         )
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 def _finding_of(review: ReviewVerdict) -> Finding:
