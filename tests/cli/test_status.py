@@ -13,7 +13,7 @@ from runner.checkpoints.ledger import STASH, Checkpoint, CheckpointLedger
 from runner.cli.main import run_command_line
 from runner.cli.status_view import StatusView, status_lines
 from runner.deliverables.model import Deliverable, Status, StatusFile
-from runner.loop.baseline import BaselineBook, Outcome, Record, Result
+from runner.loop.baseline import BaselineBook, Outcome, BaselineRecord, Result
 from runner.records.effort import Effort, Purpose
 from runner.records.receipts import command_hash
 from runner.records.run_lock import run_lock
@@ -109,7 +109,7 @@ def test_what_its_verification_does_not_prove_is_named(project: Project) -> None
     project.plan({**PLAN, "deliverables": [item, _item("UI-002", verification=["lint"])]})
     result = Result(command, "tree:1", Outcome.PASSES, 0, "2026-11-20T00:00:00Z")
     BaselineBook(project.folder).write(
-        Record({(command_hash(command), "tree:1"): result}, {"UI-001": ((command,), "tree:1")})
+        BaselineRecord({(command_hash(command), "tree:1"): result}, {"UI-001": ((command,), "tree:1")})
     )
     said = "its verification passed before the work: no proof"
     assert project.text().count(said) == 1

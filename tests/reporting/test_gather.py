@@ -15,7 +15,7 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import status_path
 from runner.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
-from runner.loop.baseline import BaselineBook, Outcome, Record, Result
+from runner.loop.baseline import BaselineBook, Outcome, BaselineRecord, Result
 from runner.marker import Instruction
 from runner.records.agent_sessions import history_path
 from runner.records.receipts import command_hash, receipts_folder
@@ -365,7 +365,7 @@ def test_verification_that_passed_before_the_work_is_a_problem(bench: Bench) -> 
     done = file.active[0]
     result = Result("make", "tree:1", Outcome.PASSES, 0, "")
     results = {(command_hash("make"), "tree:1"): result}
-    BaselineBook(bench.project).write(Record(results, {done.id: (("make",), "tree:1")}))
+    BaselineBook(bench.project).write(BaselineRecord(results, {done.id: (("make",), "tree:1")}))
     [problem] = bench.report().problems
     assert problem == (
         f"The verification of {done.id} passed before the work began; proves nothing by itself"

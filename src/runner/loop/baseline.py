@@ -65,7 +65,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class BaselineRecord:
     """All that is known.
 
     Attributes:
@@ -106,17 +106,17 @@ class BaselineBook:
         self.path = project_dir / STATE_DIRECTORY / "autonomy" / "baseline.json"
         self._project = project_dir
 
-    def read(self) -> Record:
+    def read(self) -> BaselineRecord:
         """Return the record; an empty one where there is none, or none that can be used."""
         try:
             text = read_regular(self.path, limit=_LIMIT_BYTES, within=self._project)
             return _record(json.loads(text))
         except FileNotFoundError:
-            return Record()
+            return BaselineRecord()
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return Record(damaged=True)
+            return BaselineRecord(damaged=True)
 
-    def write(self, record: Record) -> None:
+    def write(self, record: BaselineRecord) -> None:
         """Write the record, without results that no deliverable has any more.
 
         Raises:
@@ -164,7 +164,7 @@ class Baseline:
         self._sink = sink
         self._limit = limit_seconds
 
-    async def take(self, file: StatusFile, *, changed: bool) -> Record:
+    async def take(self, file: StatusFile, *, changed: bool) -> BaselineRecord:
         """Return what the commands of pending deliverables gave; run those that were not tried.
 
         Args:
@@ -194,7 +194,7 @@ class Baseline:
         ids = {d.id for d in file.deliverables}
         trees = {name: tried for name, tried in record.trees.items() if name in ids}
         trees |= {d.id: (commands, tree) for d, commands in due.items()}
-        record = Record(results, trees)
+        record = BaselineRecord(results, trees)
         await anyio.to_thread.run_sync(self._book.write, record)
         self._sink(_told(record, file, due))
         return record
@@ -278,7 +278,7 @@ def _lacking(run: VerificationRun) -> str:
     return "".join(f"the setup command `{one.command}` had failed" for one in failed[:1])
 
 
-def _told(record: Record, file: StatusFile, due: Iterable[Deliverable]) -> Notice:
+def _told(record: BaselineRecord, file: StatusFile, due: Iterable[Deliverable]) -> Notice:
     commands = {r.command: r for d in due for r in record.of(d)}
     outcomes = [r.outcome for r in commands.values()]
     passing, lost = outcomes.count(Outcome.PASSES), outcomes.count(Outcome.NOT_RUN)
@@ -299,7 +299,7 @@ def _told(record: Record, file: StatusFile, due: Iterable[Deliverable]) -> Notic
     )
 
 
-def _record(document: Any) -> Record:
+def _record(document: Any) -> BaselineRecord:
     results = [
         Result(
             str(one["command"]),
@@ -312,7 +312,7 @@ def _record(document: Any) -> Record:
         )
         for one in document["results"]
     ]
-    return Record(
+    return BaselineRecord(
         {(command_hash(result.command), result.tree): result for result in results},
         {
             str(name): (tuple(map(str, one["commands"])), str(one["tree"]))

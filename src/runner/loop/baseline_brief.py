@@ -6,7 +6,7 @@ The runner's own findings stand outside the fences; commands and output, which a
 from collections.abc import Iterator, Sequence
 
 from runner.deliverables.model import Deliverable, StatusFile
-from runner.loop.baseline import LOST, Outcome, Record, Result
+from runner.loop.baseline import LOST, Outcome, BaselineRecord, Result
 from runner.text.messages import plural
 from runner.text.safe import fenced, inline, one_line, shortened
 
@@ -31,7 +31,7 @@ exit code proves nothing about them now. Only tests that were added since, and w
 whether such tests exist, whether the command runs them, and whether they fail without the work:"""
 
 
-def for_the_plan(tried: Record, file: StatusFile) -> Iterator[str]:
+def for_the_plan(tried: BaselineRecord, file: StatusFile) -> Iterator[str]:
     """Yield what the reviewer of a plan is told of its commands."""
     if not any(tried.of(d) for d in file.active):
         return
@@ -45,7 +45,7 @@ def for_the_plan(tried: Record, file: StatusFile) -> Iterator[str]:
     yield from _shown(tried, file.in_phase_order)
 
 
-def for_the_planner(tried: Record, file: StatusFile) -> Iterator[str]:
+def for_the_planner(tried: BaselineRecord, file: StatusFile) -> Iterator[str]:
     """Yield what a planner who corrects a plan is told of its commands."""
     found = tried.unproved(file)
     if found:
@@ -56,7 +56,7 @@ def for_the_planner(tried: Record, file: StatusFile) -> Iterator[str]:
 
 
 def for_the_work(
-    tried: Record, file: StatusFile | None, phase_id: str, *, whole: bool
+    tried: BaselineRecord, file: StatusFile | None, phase_id: str, *, whole: bool
 ) -> Iterator[str]:
     """Yield what a reviewer of the work is told; of all phases where the whole is reviewed."""
     if tried.damaged:
@@ -69,7 +69,7 @@ def for_the_work(
         yield from _shown(tried, found)
 
 
-def _counted(tried: Record, deliverables: Sequence[Deliverable]) -> str:
+def _counted(tried: BaselineRecord, deliverables: Sequence[Deliverable]) -> str:
     """Return a line for each deliverable; its commands are named by their numbers."""
     lines = []
     for deliverable in deliverables:
@@ -99,7 +99,7 @@ def _sums(results: Sequence[Result]) -> str:
     )
 
 
-def _shown(tried: Record, deliverables: Sequence[Deliverable]) -> Iterator[str]:
+def _shown(tried: BaselineRecord, deliverables: Sequence[Deliverable]) -> Iterator[str]:
     """Yield what tells something: commands that pass, and those that have a remark."""
     every = {r.command: r for d in deliverables for r in tried.of(d)}
     found = {c: r for c, r in every.items() if r.outcome is Outcome.PASSES or r.remark}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runner.deliverables.model import Deliverable, StatusFile
 from runner.files import read_regular
-from runner.loop.baseline import Record
+from runner.loop.baseline import BaselineRecord
 from runner.loop.baseline_brief import for_the_plan, for_the_planner
 from runner.loop.steps.remediate import listed_findings
 from runner.text.messages import plural, reason
@@ -53,7 +53,7 @@ def plan_briefing(
     file: StatusFile,
     common: Sequence[str],
     last: Sequence[Mapping[str, str]],
-    tried: Record,
+    tried: BaselineRecord,
 ) -> str:
     """Return what the reviewer of a plan is told.
 
@@ -87,7 +87,7 @@ def plan_briefing(
 
 
 def revision_briefing(
-    file: StatusFile, summary: str, findings: Sequence[Mapping[str, str]], tried: Record
+    file: StatusFile, summary: str, findings: Sequence[Mapping[str, str]], tried: BaselineRecord
 ) -> str:
     """Return what a planner is told whose plan was not accepted."""
     found = listed_findings(findings) or summary

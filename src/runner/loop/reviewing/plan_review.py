@@ -13,7 +13,7 @@ from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.review import Finding, ReviewVerdict
 from runner.deliverables.review import Verdict as ReviewedAs
 from runner.events import ExitReason, Notice
-from runner.loop.baseline import Baseline, BaselineBook, Record
+from runner.loop.baseline import Baseline, BaselineBook, BaselineRecord
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.planning import planned
 from runner.loop.prompts import Assignment
@@ -142,10 +142,10 @@ class PlanReview:
             self._note(stand, review)
         return None
 
-    async def _tried(self, sessions: Sessions, file: StatusFile, stand: PlanRecord) -> Record:
+    async def _tried(self, sessions: Sessions, file: StatusFile, stand: PlanRecord) -> BaselineRecord:
         """Return what the verification commands of the plan give without the work."""
         if self._baseline is None:
-            return Record()
+            return BaselineRecord()
         record = await self._baseline.take(file, changed=stand.changed)
         sessions.forget_tree()
         return record
