@@ -14,7 +14,7 @@ from tests.loop.repositories import git, write
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.ledger import CheckpointLedger
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
-from runner.loop.baseline import BaselineBook, Outcome, BaselineRecord, Result
+from runner.loop.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.loop.reviewing import brief as review_brief
 from runner.loop.reviewing.brief import PhaseBriefing
 from runner.records.receipts import command_hash, receipts_folder
@@ -79,7 +79,9 @@ def try_before_work(project: Path, outcome: Outcome) -> None:
     command = "pytest -q tests/ui.py"
     result = Result(command, "tree:1", outcome, 0, NOON.isoformat(), output="Ran 0 tests")
     BaselineBook(project).write(
-        BaselineRecord({(command_hash(command), "tree:1"): result}, {"UI-001": ((command,), "tree:1")})
+        BaselineRecord(
+            {(command_hash(command), "tree:1"): result}, {"UI-001": ((command,), "tree:1")}
+        )
     )
 
 

@@ -24,7 +24,7 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.installation import isolate
-from runner.loop.planning import idle_commands
+from runner.loop.planning import COVER, idle_commands, uncovered_phases
 from runner.programs import find_program
 from runner.records.run_lock import current_holder
 from runner.records.spending import spec_budget
@@ -187,6 +187,8 @@ def _state(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     yield CheckResult(name, "ok", found)
     for said in idle_commands(file, chosen.file.verification.commands):
         yield CheckResult(name, "warn", said)
+    if (uncovered := uncovered_phases(file, chosen.file.verification.commands)) is not None:
+        yield CheckResult(name, "warn", uncovered, COVER)
     if not os.access(chosen.project_dir, os.W_OK):
         hint = "Check the owner and permissions of the project."
         yield CheckResult(name, "fail", "the project can't be written", hint)

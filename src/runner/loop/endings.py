@@ -18,7 +18,7 @@ from runner.loop.termination import (
     evaluate,
     passed_ending,
 )
-from runner.records.phases import claimed_only, phase_rows
+from runner.records.phases import claimed_only, closed_unverified, phase_rows
 from runner.text.messages import plural
 
 CHANGED_SPEC = Ending(
@@ -38,12 +38,6 @@ _PROOF = (
     "What their agents claim is all there is. Give the phases verification commands ([verification] "
     "in .runner/runner.toml), or run with gates."
 )
-WITHOUT_PLAN_REVIEW = {
-    "action": "accept_plan",
-    "description": "Go on with the plan as it is.",
-    "command": "runner run --no-plan-review",
-}
-"""What is recommended where a plan was not accepted."""
 
 _LISTED = 20
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
@@ -89,7 +83,10 @@ def with_proof(ending: Ending, phases: Sequence[Mapping[str, Any]]) -> Ending:
     if ending.reason not in _DONE:
         return ending
     ending = _with_baseline(ending, phases)
-    claimed = claimed_only(dict(row) for row in phases)
+    rows = [dict(row) for row in phases]
+    reviewed = closed_unverified(rows)
+    ending = replace(ending, hint="\n".join(filter(None, (reviewed, ending.hint))) or None)
+    claimed = claimed_only(rows)
     if not claimed:
         return ending
     names = ", ".join(row["phase_id"] for row in claimed)

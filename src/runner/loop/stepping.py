@@ -18,7 +18,6 @@ from runner.loop.edited_inputs import Edits, PlanEditedError, other_phases
 from runner.loop.endings import (
     CHANGED_SPEC,
     SYNC,
-    WITHOUT_PLAN_REVIEW,
     ending_of,
     phase_ending,
     plan_ending,
@@ -37,7 +36,7 @@ from runner.loop.opening import (
     unheeded,
 )
 from runner.loop.plane import INTERVAL_SECONDS, Heartbeats, Plane, PlaneRefusedError
-from runner.loop.planning import planned
+from runner.loop.planning import COVER, planned, uncovered_phases
 from runner.loop.prompts import Assignment
 from runner.loop.reviewing.plan_review import PlanReview
 from runner.loop.sessions import Sessions
@@ -183,6 +182,9 @@ class SteppedFlow:
         ending = await self._judge_plan(sessions, live)
         if ending is not None:
             return ending
+        common = self._settings.common_verification
+        if (uncovered := uncovered_phases(self._claims.accepted(), common)) is not None:
+            self._sink(Notice("warning", uncovered, COVER))
         opened = await open_session(self._plane, self._settings.spec_id, self._settings.beginning)
         if (warning := unheeded(self._settings.start, opened.view)) is not None:
             self._sink(warning)
@@ -197,7 +199,7 @@ class SteppedFlow:
         if ending is not None:
             self._details |= {
                 "loop_signal": LoopSignal.PAUSED_NEEDS_ATTENTION,
-                "recommended_actions": [WITHOUT_PLAN_REVIEW],
+                "recommended_actions": list(ending.actions),
             }
         return ending
 

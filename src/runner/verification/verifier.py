@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import Process
 
 from runner.checkpoints.isolated_git import GitError
 from runner.config.dependencies import SetupCommand
@@ -38,7 +38,7 @@ from runner.shell_policy.decision import Decision, PolicySettings
 from runner.shell_policy.policy import judge_command
 from runner.text.messages import reason
 from runner.verification.clean_room import CleanRooms, CommandPlace
-from runner.verification.output_log import OutputLog
+from runner.verification.output_log import OutputLog, OutputReader
 
 DEFAULT_TIMEOUT_MINUTES = 10.0
 MAX_OUTPUT_BYTES = 256 * 1024 * 1024
@@ -54,7 +54,6 @@ TOO_MUCH_OUTPUT = 153
 _STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Linux takes no argument of more than 128 KiB.
 _MAX_COMMAND_BYTES = 100_000
-_CHUNK_BYTES = 64 * 1024
 _END_SECONDS = 2.0
 _DRAIN_SECONDS = 1.0
 # The box copies the mounts of the host; one that goes away just then makes it fail.
@@ -272,7 +271,7 @@ class SandboxedVerifier:
     ) -> "_End":
         """Wait for the end of the command, or bring it about."""
         assert process.stdout is not None  # noqa: S101 - it was asked for
-        reading = _Reading(process.stdout, log, self.max_output_bytes)
+        reading = OutputReader(process.stdout, log, self.max_output_bytes)
         failure: StateWriteError | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(reading.read)
@@ -344,38 +343,6 @@ def _result(
         timed_out=end.exit_code == TIMED_OUT and end.remark is not None,
         remark=end.remark or "",
     )
-
-
-class _Reading:
-    """Reads the output of a command until there is no more, or too much."""
-
-    def __init__(self, stream: ByteReceiveStream, log: OutputLog, limit: int) -> None:
-        self._stream = stream
-        self._log = log
-        self._limit = limit
-        self._stop = anyio.Event()
-        self.finished = anyio.Event()
-        self.is_over = False
-        self.failure: StateWriteError | None = None
-
-    async def read(self) -> None:
-        try:
-            while not self.is_over:
-                self._log.add(await self._stream.receive(_CHUNK_BYTES))
-                self.is_over = self._log.size > self._limit
-        except anyio.EndOfStream:
-            pass
-        except (StateWriteError, anyio.BrokenResourceError) as error:
-            self.failure = error if isinstance(error, StateWriteError) else None
-        finally:
-            self.finished.set()
-            if self.is_over or self.failure is not None:
-                self._stop.set()
-
-    async def cancel_when_over(self, scope: anyio.CancelScope) -> None:
-        """Cancel what waits for the command when its output can't be taken any more."""
-        await self._stop.wait()
-        scope.cancel()
 
 
 def make_verifier(

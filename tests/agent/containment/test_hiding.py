@@ -250,9 +250,9 @@ def test_a_file_system_in_the_home_folder_is_seen(project: Path) -> None:
 _SEEN = """
 import os, subprocess
 from pathlib import Path
-from runner.sandbox.probe import Request, contained
+from runner.sandbox.probe import ContainmentRequest, contained
 from runner.marker import Instruction
-with contained(Request(Path.cwd(), Path("/bin/sh"))) as box:
+with contained(ContainmentRequest(Path.cwd(), Path("/bin/sh"))) as box:
     path = os.environ["HOME"] + "/disk/file"
     subprocess.run(box.wrap(Instruction.CODING, ["cat", path]), check=False)
 """

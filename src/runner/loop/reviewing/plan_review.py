@@ -15,6 +15,7 @@ from runner.deliverables.review import Verdict as ReviewedAs
 from runner.events import ExitReason, Notice
 from runner.loop.baseline import Baseline, BaselineBook, BaselineRecord
 from runner.loop.claims import ClaimedDeliverables
+from runner.loop.plan_decision import ACCEPT_PLAN, PlanDecision, has_begun
 from runner.loop.planning import planned
 from runner.loop.prompts import Assignment
 from runner.loop.reviewing.plan_brief import plan_briefing, revision_briefing
@@ -28,12 +29,11 @@ from runner.text.messages import plural
 _TRIES = 2
 """How often a review that submits nothing is tried."""
 
-_SHOWN = 5
 _NAMED = 50
 """Of so many deliverables that nothing checks a review has to say why it accepts them."""
 
 _TITLE_CHARACTERS = 200
-_GO_ON = "To go on with the plan as it is:\n  runner run --no-plan-review"
+_GO_ON = f"{ACCEPT_PLAN['description']}:\n  {ACCEPT_PLAN['command']}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,7 @@ class PlanReview:
             RunEndedError: there is a reason to end before.
         """
         while (file := self._claims.accepted()) is not None and file.active:
-            begun = known or any(d.status is not Status.PENDING for d in file.active)
-            stand = self._book.stand(file, begun=begun)
+            stand = self._book.stand(file, begun=has_begun(file, known=known))
             if stand.stage is PlanStage.ACCEPTED:
                 return None
             if not self._settings.wanted:
@@ -132,7 +131,11 @@ class PlanReview:
                 self._book.write(replace(stand, stage=PlanStage.ACCEPTED, verdict=None))
                 return None
             if stand.stage is PlanStage.REFUSED:
-                return self._needs_person(stand)
+                if not self._passes(stand.verdict):
+                    return _needs_person(stand)
+                # A person has chosen another policy since.
+                self._book.write(replace(stand, stage=PlanStage.ACCEPTED))
+                return None
             if stand.stage is PlanStage.REVISE:
                 await self._revise(sessions, file, stand)
                 continue
@@ -142,7 +145,9 @@ class PlanReview:
             self._note(stand, review)
         return None
 
-    async def _tried(self, sessions: Sessions, file: StatusFile, stand: PlanRecord) -> BaselineRecord:
+    async def _tried(
+        self, sessions: Sessions, file: StatusFile, stand: PlanRecord
+    ) -> BaselineRecord:
         """Return what the verification commands of the plan give without the work."""
         if self._baseline is None:
             return BaselineRecord()
@@ -182,13 +187,14 @@ class PlanReview:
     def _note(self, stand: PlanRecord, review: ReviewVerdict) -> None:
         """Record what follows from a verdict, and tell people."""
         policy, rounds = self._settings.policy, stand.rounds + 1
-        accepted = policy_passes(policy, GateVerdict(review.verdict.value))
-        corrects = stand.planned and not stand.begun and policy is not GatePolicy.MANUAL
+        manual = policy is GatePolicy.MANUAL
+        accepted = self._passes(review.verdict.value)
+        corrects = stand.planned and not stand.begun and not manual
         if accepted:
             stage = PlanStage.ACCEPTED
         else:
             stage = PlanStage.REVISE if corrects and rounds < MAX_ROUNDS else PlanStage.REFUSED
-        findings = review.findings or () if accepted else review.findings or (_finding_of(review),)
+        made_up = () if accepted or manual else (_finding_of(review),)
         self._book.write(
             replace(
                 stand,
@@ -196,7 +202,8 @@ class PlanReview:
                 rounds=rounds,
                 verdict=review.verdict.value,
                 summary=review.summary,
-                findings=tuple(finding.as_tool_input() for finding in findings),
+                manual=manual,
+                findings=tuple(each.as_tool_input() for each in review.findings or made_up),
             )
         )
         self._sink(_told(review, accepted=accepted, policy=policy))
@@ -220,18 +227,16 @@ class PlanReview:
         if turn.worked and file is not None:
             self._book.write(replace(stand, stage=PlanStage.DUE, plan=plan_digest(file)))
 
-    def _needs_person(self, stand: PlanRecord) -> Ending:
-        titles = [finding["title"][:_TITLE_CHARACTERS] for finding in stand.findings[:_SHOWN]]
-        more = len(stand.findings) - len(titles)
-        found = "; ".join([*titles, *([f"and {more} more"] if more > 0 else [])])
-        how = f" after {plural(stand.rounds, 'review')}" if stand.rounds > 1 else ""
-        return Ending(
-            ExitReason.PAUSED,
-            f"The plan was not accepted{how} (verdict {stand.verdict}): {found or stand.summary}",
-            f"The findings are in {self._book.path.relative_to(self._project)}. Correct "
-            ".runner/status.json, or move it away to have SPEC.md planned again; the plan is then "
-            f"reviewed anew.\n{_GO_ON}",
-        )
+    def _passes(self, verdict: str | None) -> bool:
+        """Whether a verdict accepts a plan under the policy at hand."""
+        return verdict is not None and policy_passes(self._settings.policy, GateVerdict(verdict))
+
+
+def _needs_person(stand: PlanRecord) -> Ending:
+    decision = PlanDecision(stand)
+    return Ending(
+        ExitReason.PAUSED, f"{decision.headline}.", decision.hint, actions=decision.actions
+    )
 
 
 def _names(text: str, name: str) -> bool:
@@ -248,6 +253,7 @@ def _not_reviewed() -> Ending:
         ExitReason.PAUSED,
         "The plan could not be reviewed: the review sessions submitted no verdict",
         f"`runner run` tries again.\n{_GO_ON}",
+        actions=(ACCEPT_PLAN,),
     )
 
 
