@@ -16,7 +16,8 @@ _SOURCE = re.compile(
 )
 _PLACE = re.compile(r"§[\d.]*\d|«[^»]+»|WS\d|section \d+|decision \d+|A\.\d")
 _STREAM = re.compile(r"\bWS\d\b")
-_DECISION = re.compile(r"\b(?:ADR|[Dd]ecision) (\d{1,4})\b")
+_DECISION = re.compile(r"\bADR-(\d{4})\b")
+_OTHER_FORM = re.compile(r"(?<!000, )\b(?:ADR \d+|[Dd]ecision \d+|decisions/\d{4}(?![\d-]))")
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -79,11 +80,19 @@ def test_cited_sources_are_described() -> None:
 
 
 def test_cited_decisions_exist() -> None:
-    wanted = [
-        (place, found[1].zfill(4))
-        for place, found in cited(_DECISION)
-        if "seed" not in found.string[max(0, found.start() - 12) : found.start()].lower()
-        and place != "docs/design/sources.md"
-    ]
+    wanted = [(place, found[1]) for place, found in cited(_DECISION)]
     assert wanted
     assert [one for one in wanted if one[1] not in DECISIONS] == []
+
+
+def test_decisions_are_cited_in_one_form() -> None:
+    others = [
+        (place, found[0])
+        for place, found in cited(_OTHER_FORM)
+        if place != "docs/design/sources.md"  # decision 17 of another document
+    ]
+    assert others == [], "cite as ADR-nnnn"
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    assert sorted(DECISIONS) == [f"{number:04}" for number in range(1, len(DECISIONS) + 1)]

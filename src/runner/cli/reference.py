@@ -196,7 +196,7 @@ def _exits() -> Iterator[str]:
     by_code: dict[int, list[str]] = {code: [] for code in _MEANINGS}
     for reason, code in EXIT_CODES.items():
         by_code[int(code)].append(_code(reason))
-    by_code[USAGE] = by_code[FAILURE][-1:]  # an error in JSON, see ADR 0006
+    by_code[USAGE] = by_code[FAILURE][-1:]  # an error in JSON, see ADR-0006
     by_code[TERMINATED] = by_code[INTERRUPTED]
     rows = [(str(code), _MEANINGS[code], ", ".join(by_code[code])) for code in by_code]
     yield from _table(("exit code", "when", "`exit_reason` in JSON"), rows)

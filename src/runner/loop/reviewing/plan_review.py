@@ -1,4 +1,4 @@
-"""Have a plan reviewed against SPEC.md before work on it begins (ADR 0422)."""
+"""Have a plan reviewed against SPEC.md before work on it begins (ADR-0072)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
