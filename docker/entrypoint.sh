@@ -1,6 +1,6 @@
 #!/bin/sh
 # Run as whoever owns the workspace, so that what the agent writes belongs to them, and never as
-# the machine's real root (docs/decisions/0530).
+# the machine's real root (ADR-0083).
 #
 # - As root (the default of `docker run`): take on the uid and gid of the working directory and
 #   give up every privilege. Where root owns it: the root of a rootless engine is the caller and

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Put the agent into an image that was published without it: the binary is Anthropic's, so
-# everybody gets it from the package index themselves (docs/decisions/0513).
+# everybody gets it from the package index themselves (ADR-0080).
 #
 #   FROM ghcr.io/OWNER/runner:node
 #   RUN runner-fetch-agent
 #
 # It takes the wheel of exactly the version that is installed, with the checksum that this release
-# was tested with (docs/decisions/0531), and of that wheel the agent alone. Run it as root.
+# was tested with (ADR-0084), and of that wheel the agent alone. Run it as root.
 set -eu
 
 home=${RUNNER_PREFIX:-/opt/runner} # another one in tests

@@ -1,8 +1,8 @@
 """Write the configuration of the documentation site: `python tools/navigation.py FILE`.
 
-The order of the pages stands here; a page that no section names goes to the end of «Explanation», so that
-a new page is never lost. Decisions are in the groups of their index, `docs/decisions/README.md`; one that is not
-in it yet follows after the groups.
+SECTIONS sets the order of the pages; a page that it does not name goes to the end of «Explanation», so that
+a new page is never lost. Decisions are grouped as in their index, `docs/decisions/README.md`; one that the
+index does not list yet follows after the groups.
 """
 
 import json
@@ -22,8 +22,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "how-to/overnight.md",
         "how-to/report.md",
         "how-to/cloud-image.md",
-        "github-action.md",
-        "docker.md",
         "notifications.md",
         "recordings.md",
         "supervisor-runbook.md",
@@ -33,25 +31,28 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Reference": (
         "reference/commands.md",
         "configuration.md",
-        "reference/configuration.md",
-        "reference/error-codes.md",
+        "reference/exit-codes.md",
         "events.md",
-        "reference/events.md",
         "error-codes.md",
         "status-json.md",
+        "design/contract.md",
         "contract-reference.md",
         "scripted-model.md",
         "observability.md",
     ),
     "Explanation": (
+        "glossary.md",
+        "design/design.md",
         "control-plane.md",
         "verification-and-review.md",
         "security.md",
         "sandbox.md",
         "boundaries.md",
+        "receipt-gap-analysis.md",
+        "design/sources.md",
     ),
 }
-"""Pages that are not there (yet) are left out."""
+"""Pages that do not exist (yet) are left out."""
 
 START = ("index.md", "tutorial.md")
 INDEX = "decisions/README.md"

@@ -1,4 +1,4 @@
-"""Verification commands that were changed in `status.json` while a session lives (ADR 0167)."""
+"""Verification commands that were changed in `status.json` while a session lives (ADR-0039)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Before the end every phase's commands have succeeded on the work as it is (ADR 0421)."""
+"""Before the end every phase's commands have succeeded on the work as it is (ADR-0071)."""
 
 import json
 from pathlib import Path

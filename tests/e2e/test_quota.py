@@ -1,4 +1,4 @@
-"""Usage limits with the real agent; which login shows what stands in docs/decisions/0201."""
+"""Usage limits with the real agent; which login shows what stands in ADR-0040."""
 
 import json
 import signal

@@ -317,7 +317,7 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
         spent = f"{format_cost(budget.spent_before_usd)} of {format_cost(budget.total_usd)} spent"
         facts.append(("Budget of the spec", spent))
     if job.command == "run":
-        facts.append(("VerificationTable", place_of_verification(*_verification(job))[0]))
+        facts.append(("Verification", place_of_verification(*_verification(job))[0]))
     if options.wait_for_quota:
         facts.append(("Wait for quota", f"up to {options.max_wait_hours:g} h"))
     return (*facts, *job.facts)

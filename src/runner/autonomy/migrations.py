@@ -21,7 +21,7 @@ class MigrationError(StateError):
 def _refuse_unsealed(_: Json) -> Json:
     """Version 1 had no seal, so anybody could have written it: nothing in it is believed.
 
-    To take it over would let an edit get around the seal by setting the version back (ADR 0140).
+    To take it over would let an edit get around the seal by setting the version back (ADR-0023).
     """
     raise MigrationError(
         "The session was written before sessions were sealed, so it can't be trusted.",
@@ -32,7 +32,7 @@ def _refuse_unsealed(_: Json) -> Json:
 def _add_final_verification(document: Json) -> Json:
     """Version 2 did not keep which tree its verifications ran on: all of them are due at the end.
 
-    Everything that version 3 adds has a default that says so (ADR 0421).
+    Everything that version 3 adds has a default that says so (ADR-0071).
     """
     return document
 

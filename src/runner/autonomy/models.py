@@ -331,7 +331,7 @@ class JournalHead(Record):
 
 
 class LostSession(Record):
-    """A live session that had vanished with all its files when this one was started (ADR 0166).
+    """A live session that had vanished with all its files when this one was started (ADR-0038).
 
     `last_seen_at` is when it was last written, by its note outside the workspace.
     """
@@ -364,7 +364,7 @@ class SessionState(Record):
         retry_task_id: the deliverable whose step failed last; it is issued again first.
         stopped_after_phase_id: the phase whose completion the session stopped for already.
         agreed_commands: phase → its verification commands in `status.json` at the start or last
-            rebase (ADR 0167); None in a session of before this was kept.
+            rebase (ADR-0039); None in a session of before this was kept.
         work_reports: reports of steps in which somebody may have changed the project.
         proven: what the last verifications proved; None before the first one.
         lost_sessions: those that this one stands in for, which nothing else tells of any more.

@@ -1,4 +1,4 @@
-"""Recommended commands that name the project they are about, wherever they are pasted (ADR 0112).
+"""Recommended commands that name the project they are about, wherever they are pasted (ADR-0018).
 
 The library knows no current folder; a surface that was given a workspace or a project adds it here.
 """

@@ -1,4 +1,4 @@
-"""JSON that means one thing: no key twice (ADR 0165).
+"""JSON that means one thing: no key twice (ADR-0037).
 
 Parsers disagree on which of two equal keys counts, so that who checks a call and who carries it out
 could read two different ones.

@@ -1,4 +1,4 @@
-"""Which tools and permission rules of agent.json can be honoured (docs/decisions/0202).
+"""Which tools and permission rules of agent.json can be honoured (ADR-0041).
 
 The security baseline is not the user's to lower: a rule that asks for less is taken and has no
 effect, as seed 001 §8.3 says; a tool that the policy can't judge is refused.

@@ -1,4 +1,4 @@
-"""The control plane's feature flags: one registry, and where a value comes from (seed 000, WS2)."""
+"""The control plane's feature flags: one registry, and where a value comes from (seed 000; seed 003 WS2)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

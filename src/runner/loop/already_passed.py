@@ -1,4 +1,4 @@
-"""A plan that has passed by `status.json` alone: who has judged it, and does it hold? (ADR 0407)."""
+"""A plan that has passed by `status.json` alone: who has judged it, and does it hold? (ADR-0064)."""
 
 from collections.abc import Sequence
 

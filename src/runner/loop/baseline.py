@@ -1,4 +1,4 @@
-"""Which verification commands of a plan pass before any work on it (ADR 0571).
+"""Which verification commands of a plan pass before any work on it (ADR-0098).
 
 A command that passes then proves nothing about the work by itself. What each gave is kept in
 `.runner/autonomy/baseline.json`, where agents can't write, by its text and by the tree it ran on.

@@ -2,7 +2,7 @@
 
 The control plane notices an edited plan with the next report, the loop an edited SPEC.md between two
 steps. A step may span many sessions, so here both are looked at before each of them, and people
-are told while a session still runs (docs/decisions/0406).
+are told while a session still runs (ADR-0063).
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """What to do about a usage limit: end the run, or wait until the limit is over.
 
 A wait is measured by the wall clock, again every half minute, because a laptop may sleep and
-a clock may be set meanwhile. The rules are those of docs/decisions/0201.
+a clock may be set meanwhile. The rules are those of ADR-0040.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What agent sessions there were, in `.runner/autonomy/agent-sessions.jsonl` (ADR 0520).
+"""What agent sessions there were, in `.runner/autonomy/agent-sessions.jsonl` (ADR-0081).
 
 The log of a run tells everything and is swept away with the next twenty; this tells what a report
 needs, and stays. One line each for a session's beginning, for what was refused to it, and for its

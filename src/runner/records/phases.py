@@ -54,7 +54,7 @@ def is_closed(row: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How many deliverables are how far (decision 0424).
+    """How many deliverables are how far (ADR-0097).
 
     Attributes:
         passed: what counts as done: all of phases that are closed.

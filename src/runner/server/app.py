@@ -146,7 +146,7 @@ class ToolCallPool:
 
 
 def as_result(envelope: Envelope) -> CallToolResult:
-    """Return the envelope as one text and as structured content (ADR 0151).
+    """Return the envelope as one text and as structured content (ADR-0030).
 
     Text that is not valid Unicode, from a damaged file say, must not break the protocol.
     """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from runner.autonomy.calls import TimeBudget, budget_of
 
 SHORTEST = 5.0
-"""Seconds that every call must be given: a lock is waited for as long (ADR 0153)."""
+"""Seconds that every call must be given: a lock is waited for as long (ADR-0032)."""
 
 
 class Effect(NamedTuple):

@@ -60,7 +60,7 @@ def call_schema(route: Route, params: type[BaseModel]) -> Schema:
 def tool_schema(calls: Mapping[Route, Schema], legacy: Iterable[str]) -> Schema:
     """Return one schema that fits every call of a tool.
 
-    It has no `oneOf` at its top: Claude's API refuses tools that have (ADR 0150).
+    It has no `oneOf` at its top: Claude's API refuses tools that have (ADR-0029).
     """
     properties: Schema = {"action": _action(calls, sorted(legacy))}
     commands = [route.command for route in calls if route.command]

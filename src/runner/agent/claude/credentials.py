@@ -1,7 +1,7 @@
 """Whether the agent has anything to sign in with. Only that something is there is ever looked at.
 
 A run may be refused only where it is certain that nothing is: Claude Code knows many ways to sign
-in, and a newer one more than we do (docs/decisions/0208-sign-in-before-a-session.md).
+in, and a newer one more than we do (docs/decisions/0047-sign-in-before-a-session.md).
 """
 
 import json

@@ -147,7 +147,7 @@ def task_is_implemented(turn: EngineTurn) -> EngineTurn | Stop:
 
 
 def final_tree_is_verified(turn: EngineTurn) -> EngineTurn | Stop:
-    """Before rule 17: every phase's commands succeeded on the work as it is now (ADR 0421)."""
+    """Before rule 17: every phase's commands succeeded on the work as it is now (ADR-0071)."""
     state, progress = turn.state, turn.known_progress
     is_over = progress.first_open(state) is None and progress.completed_any
     if not turn.env.tree_seen or not is_over or progress.left_out:

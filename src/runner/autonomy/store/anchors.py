@@ -1,4 +1,4 @@
-"""Which sessions a workspace has, noted outside of it (ADR 0141).
+"""Which sessions a workspace has, noted outside of it (ADR-0024).
 
 Whoever can write in the project can delete a session or put an older copy of it back; an HMAC
 shows neither. So the user's state folder, beside the local secret, holds for each session its

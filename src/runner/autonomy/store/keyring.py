@@ -1,4 +1,4 @@
-"""The keys that sign gate evidence: named, rotated, kept beside the local secret (ADR 0142).
+"""The keys that sign gate evidence: named, rotated, kept beside the local secret (ADR-0025).
 
 The newest key that is not retired signs, for a month; then its successor does. A retired key
 still verifies what it signed before, as long as any evidence can live, and is then forgotten.

@@ -1,4 +1,4 @@
-"""Have a plan reviewed against SPEC.md before work on it begins (ADR 0422)."""
+"""Have a plan reviewed against SPEC.md before work on it begins (ADR-0072)."""
 
 import re
 from collections.abc import Callable
