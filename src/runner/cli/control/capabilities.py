@@ -80,7 +80,6 @@ _CAPABILITIES = ControlCommand(
         details="What is enabled follows from [feature_flags] in .runner/runner.toml and from "
         "AUTORUNNER_FEATURE_<NAME> in the environment.",
     ),
-    (),
     capability_lines,
 )
 

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -14,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from runner.app.exit_codes import FAILURE, USAGE
 from runner.autonomy.placing import place_of, placed
-from runner.cli.control.parameters import DocumentError, Parameter, read_values
+from runner.cli.control.parameters import DocumentError, Parameter, parameters_of, read_values
 from runner.cli.control.scene import Lines, Scene, screen_width, utc_now
 from runner.cli.options import AsJson
 from runner.deliverables.spec_text import SpecText
@@ -162,21 +163,28 @@ class ControlCommand:
     """A command of the control plane.
 
     Attributes:
-        group, name: as in the library's dispatch table.
+        group, name: as in `runner.autonomy.params.PARAMS`, which has its parameters.
         help: as `help_text` makes it.
-        parameters: what it takes, besides the workspace and --json.
         lines: its answer for people.
         perform: what answers it, where that is not the dispatch table alone.
         hidden: left out of its group's help, since nobody should begin to use it.
+        own_parameters: what it takes, for a command that the library does not have.
     """
 
     group: str
     name: str
     help: str
-    parameters: tuple[Parameter, ...]
     lines: Lines
     perform: "Performer | None" = None
     hidden: bool = False
+    own_parameters: tuple[Parameter, ...] | None = None
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it takes, besides the workspace and --json."""
+        if self.own_parameters is not None:
+            return self.own_parameters
+        return parameters_of(self.group, self.name)
 
 
 def control_command(command: ControlCommand) -> typer.Typer:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from runner.cli.control.commands import ControlCommand, control_group
-from runner.cli.control.parameters import SESSION, Parameter, document
 from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import report_command
 from runner.cli.help_text import help_text
@@ -98,15 +97,6 @@ _GATE = ControlCommand(
         "Findings are a JSON list of {severity, title, detail, deliverableId, file}. The verdict "
         "decides nothing by itself: the report of the step does, by the session's gate policy. "
         "The latest review of a step counts.",
-    ),
-    (
-        *SESSION,
-        Parameter("phase_id", "The phase.", metavar="ID", required=True),
-        Parameter("step_id", "The outstanding gate step.", metavar="ID", required=True),
-        Parameter("verdict", "What the review found.", metavar="pass|warn|fail"),
-        Parameter("summary", "What the review says in a few sentences."),
-        Parameter("findings", "Its findings.", document, "JSON|@FILE|-"),
-        Parameter("review_path", "Where the review is written down.", metavar="PATH"),
     ),
     _reviewed,
     perform=review_phase,
