@@ -6,8 +6,7 @@ import pytest
 from tests.cli.scenes import result
 from tests.loop.fakes import Recorder
 
-from runner.app.workspace_flag import Placing, place_to_name
-from runner.autonomy.placing import placed, placed_command, placed_text
+from runner.app.workspace_flag import Placing, place_to_name, placed, placed_command, placed_text
 from runner.events import RunEnded, RunEvent
 
 RESUME = "runner session resume --session-id auto_1"

@@ -8,10 +8,9 @@ from typing import Any
 
 from runner import __version__
 from runner.app.control_plane import open_for_reading, sessions_readable
-from runner.app.workspace_flag import place_to_name
+from runner.app.workspace_flag import place_to_name, placed
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.commands.listing import Listing
-from runner.autonomy.placing import placed
 from runner.autonomy.store.port import Page
 from runner.config.project import resolve_project
 from runner.credentials import Redactor

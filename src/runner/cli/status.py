@@ -6,9 +6,8 @@ from typing import Any
 
 import typer
 
-from runner.app.workspace_flag import place_to_name
+from runner.app.workspace_flag import place_to_name, placed
 from runner.autonomy.enums import TERMINAL_STATUSES
-from runner.autonomy.placing import placed
 from runner.checkpoints.ledger import was_rolled_back
 from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines

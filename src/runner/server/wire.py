@@ -32,7 +32,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from runner.autonomy.plain_json import DuplicateKeyError, no_key_twice
+from runner.autonomy.inputs import DuplicateKeyError, no_key_twice
 
 MAX_LINE = 32 * 1024 * 1024
 _CHUNK = 64 * 1024

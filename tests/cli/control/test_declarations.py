@@ -14,8 +14,7 @@ from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
 from runner.autonomy.service import ControlPlane
 from runner.autonomy.signals import error_actions, recommended_actions
 from runner.cli.app import app
-from runner.cli.control.commands import ControlCommand
-from runner.cli.control.environment import control_variables
+from runner.cli.control.commands import ControlCommand, control_variables
 from runner.cli.control.parameters import parameters_of
 from runner.cli.lazy import RootGroup
 

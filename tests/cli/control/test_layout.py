@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from tests.cli.control.kit import Cli
 
-from runner.autonomy.placing import place_of
+from runner.app.workspace_flag import place_of
 from runner.cli.control.scene import Scene, screen_width, span
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

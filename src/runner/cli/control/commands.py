@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -14,9 +15,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from runner.app.exit_codes import FAILURE, USAGE
-from runner.autonomy.placing import place_of, placed
+from runner.app.workspace_flag import place_of, placed
 from runner.cli.control.parameters import DocumentError, Parameter, parameters_of, read_values
 from runner.cli.control.scene import Lines, Scene, screen_width, utc_now
+from runner.cli.lazy import RootGroup
 from runner.cli.options import AsJson
 from runner.deliverables.spec_text import SpecText
 from runner.errors import RunnerError, UsageError
@@ -346,3 +348,14 @@ def _option(parameter: Parameter) -> inspect.Parameter:
         default=None,
         annotation=Annotated[(bool if parameter.is_switch else str) | None, info],
     )
+
+
+def control_variables() -> frozenset[str]:
+    """Return the names of all variables that some command of the control plane reads."""
+    found: set[str] = set()
+    for place in RootGroup.lazy.values():
+        module, _, name = place.partition(":")
+        for info in getattr(import_module(module), name).registered_commands:
+            parameters = (*info.callback.declaration.parameters, WORKSPACE)
+            found |= {p.variable for p in parameters if p.from_environment}
+    return frozenset(found)

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from runner.autonomy.inputs import DuplicateKeyError, no_key_twice
 from runner.autonomy.params import PARAMS, OnCommandLine
-from runner.autonomy.plain_json import DuplicateKeyError, no_key_twice
 from runner.config.option import ENVIRONMENT_PREFIX
 
 MAX_DOCUMENT = 4 * 1024 * 1024

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from runner.autonomy.placing import placed_command
+from runner.app.workspace_flag import placed_command
 from runner.text.columns import columns, labelled, wrap
 from runner.text.durations import format_duration
 from runner.text.output import Output

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from runner.app.workspace_flag import placed
 from runner.autonomy.enums import TERMINAL_STATUSES
-from runner.autonomy.placing import placed
 from runner.cli.control.scene import Scene, span
 from runner.cli.control.step_text import advice, standing
 from runner.text.columns import labelled, table, wrap
