@@ -19,7 +19,7 @@ _NEXT_HINT = "task(action='session-step', command='next')"
 
 def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[str, Any]:
     """Return the data of start, status, resume and rebase (seed 000, seed 003 WS4)."""
-    step = state.last_step_issued
+    step, ack = state.last_step_issued, state.pending_manual_gate_ack
     return {
         "session_id": state.id,
         "spec_id": state.spec_id,
@@ -52,7 +52,7 @@ def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[
             "gate_cycles": {i: gate.cycles for i, gate in state.phase_gates.items()},
         },
         "phase_gates": {i: g.model_dump(mode="json") for i, g in state.phase_gates.items()},
-        "pending_manual_gate_ack": _dump(state.pending_manual_gate_ack),
+        "pending_manual_gate_ack": ack.model_dump(mode="json") if ack else None,
         "last_heartbeat_at": _iso(state.context.last_heartbeat_at),
         "changed_commands": [] if spec is None else changed_commands(state, spec),
         "proven_tree": state.proven.tree if state.proven else None,
@@ -140,6 +140,7 @@ def resume_context(core: Core, state: SessionState, spec: Spec, last: str | None
     files, available = _files_touched(core, state)
     pending = Progress.of(state, spec).pending.get(state.active_phase_id or "", ())
     phase = spec.phase(state.active_phase_id)
+    titles = {phase.id: phase.title for phase in spec.phases}
     return {
         "spec_id": state.spec_id,
         "spec_title": spec.title,
@@ -150,7 +151,7 @@ def resume_context(core: Core, state: SessionState, spec: Spec, last: str | None
             _completed_task(task_id, spec, files) for task_id in state.completed_task_ids[-_RECENT:]
         ],
         "completed_phases": [
-            {"phase_id": i, "title": _title(spec, i), "gate_status": gate.status}
+            {"phase_id": i, "title": titles.get(i), "gate_status": gate.status}
             for i, gate in state.phase_gates.items()
             if gate.is_satisfied
         ],
@@ -265,11 +266,6 @@ def _seconds_in(timing: PhaseTiming | None, now: datetime) -> float | None:
     return max((now - timing.started_at) / timedelta(seconds=1), 0.0)
 
 
-def _title(spec: Spec, phase_id: str) -> str | None:
-    phase = spec.phase(phase_id)
-    return phase.title if phase else None
-
-
 def _reported(state: SessionState) -> dict[str, Any] | None:
     """Return what is known of the last report, whose step is outstanding no more."""
     report = state.last_report
@@ -280,10 +276,6 @@ def _reported(state: SessionState) -> dict[str, Any] | None:
         "outcome": report.outcome,
         "recorded_at": report.recorded_at.isoformat(),
     }
-
-
-def _dump(record: Any) -> Any:
-    return None if record is None else record.model_dump(mode="json")
 
 
 def _iso(moment: datetime | None) -> str | None:

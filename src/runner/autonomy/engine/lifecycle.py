@@ -86,7 +86,8 @@ def resume_session(
     _require_resumable(state, options, env)
     if state.status is SessionStatus.FAILED:
         _require_same_structure(state, spec)
-    before = _cause_of_rest(state, env)
+    stale = stale_reason(state, env.now)
+    before = stale[0] if stale else state.pause_reason or state.failure_reason
     state = _acknowledge(state, options)
     draft = JournalDraft(
         EntryType.SESSION,
@@ -96,11 +97,6 @@ def resume_session(
     )
     turn = EngineTurn(state=wake(state, env), spec=spec, env=env, drafts=(draft,))
     return finish(turn, {"last_pause_reason": before})
-
-
-def _cause_of_rest(state: SessionState, env: Env) -> str | None:
-    stale = stale_reason(state, env.now)
-    return stale[0] if stale else state.pause_reason or state.failure_reason
 
 
 def wake(state: SessionState, env: Env) -> SessionState:

@@ -100,7 +100,8 @@ class Documents:
 
     def write_receipt(self, session_id: str, step_id: str, content: str) -> None:
         """Keep an accepted receipt, byte for byte as it was hashed. Raises StateWriteError."""
-        _write(self._receipt(session_id, step_id), content)
+        name = f"{check_session_id(session_id)}-{file_part(step_id)}.json"
+        _write(self._receipts / name, content)
 
     def receipt_hashes(self, session_id: str) -> Iterator[str]:
         """Yield the hashes of the session's receipts as they are now. Raises OSError."""
@@ -116,9 +117,6 @@ class Documents:
     def _review(self, session_id: str, phase_id: str, gate_attempt_id: str) -> Path:
         name = f"{check_session_id(session_id)}-{file_part(phase_id)}-{file_part(gate_attempt_id)}"
         return self._reviews / f"{name}.md"
-
-    def _receipt(self, session_id: str, step_id: str) -> Path:
-        return self._receipts / f"{check_session_id(session_id)}-{file_part(step_id)}.json"
 
 
 def file_part(text: str) -> str:

@@ -63,13 +63,14 @@ class Collector:
         """Remove half-written session files; with the session's lock in hand nobody writes."""
         for path in self._layout.sessions.glob(".auto_*.json.*.tmp"):
             session_id = path.name[1:].split(".", 1)[0]
-            with contextlib.suppress(RunnerError), _free(self._lock(session_id)):
+            with contextlib.suppress(RunnerError), _free(self._layout.session_lock(session_id)):
                 path.unlink(missing_ok=True)
 
     def _remove_if_expired(self, session_id: str, now: datetime) -> int:
-        if not self._expired(session_id, now):
+        state = self._files.read(session_id)
+        if state is None or not has_expired(state, now):
             return 0
-        with _free(self._lock(session_id)):
+        with _free(self._layout.session_lock(session_id)):
             state = self._files.read(session_id)
             if state is None or not has_expired(state, now):
                 return 0
@@ -80,13 +81,6 @@ class Collector:
             self._files.delete(session_id)
             note_collected(state.status)
         return 1
-
-    def _expired(self, session_id: str, now: datetime) -> bool:
-        state = self._files.read(session_id)
-        return state is not None and has_expired(state, now)
-
-    def _lock(self, session_id: str) -> Path:
-        return self._layout.session_lock(session_id)
 
     def _remove_orphaned_records(self, now: datetime) -> None:
         """Remove what is left of sessions that were reset, when they would have expired."""

@@ -20,7 +20,10 @@ def _listed(scene: Scene) -> Iterator[str]:
     if not tasks:
         yield "No deliverable fits."
         return
-    rows = [(_mark(t["status"]), t["task_id"], t["phase_id"], t["title"] or "") for t in tasks]
+    rows = [
+        (_MARKS.get(t["status"], t["status"]), t["task_id"], t["phase_id"], t["title"] or "")
+        for t in tasks
+    ]
     yield from table(("STATUS", "TASK", "PHASE", "TITLE"), rows, scene.width)
     if total > len(tasks):
         yield f"{total - len(tasks)} more; --limit {total} shows all."
@@ -70,10 +73,6 @@ def _waived(scene: Scene) -> Iterator[str]:
         "session", "resume" if rests else "status", "--session-id", data["session_id"],
         meaning="Goes on where the session rests." if rests else "Shows what comes next.",
     )  # fmt: skip
-
-
-def _mark(status: str) -> str:
-    return _MARKS.get(status, status)
 
 
 def _mutation(name: str, summary: str) -> ControlCommand:
