@@ -1,4 +1,4 @@
-"""The state of an autonomous session, as it stands in its file (seeds 000 and 002).
+"""The state of an autonomous session, as its file holds it.
 
 Everything is frozen: a transition makes a new state with `evolve`, which shares what did not
 change. Values are validated where they enter, from a file or a caller, and not again on every
@@ -97,7 +97,7 @@ class WriteLock(Record):
 
 
 class ContextUsage(Record):
-    """What the caller says about the agent's context; advisory (seed 000, decision 17)."""
+    """What the caller says about the agent's context; advisory."""
 
     context_usage_pct: Annotated[int, Field(ge=0, le=100)] = 0
     estimated_tokens_used: Count | None = None
@@ -244,7 +244,7 @@ class PhaseShape(Record):
 
 
 class WorkflowStructure(Record):
-    """The structure the session works by, taken at its start or last rebase (seed 002)."""
+    """The structure the session works by, taken at its start or last rebase."""
 
     total_phases: Count
     starting_phase: Count = 0
@@ -262,7 +262,7 @@ class PhaseTiming(Record):
 
 
 class Lifecycle(Record):
-    """Explicit flags, set once by a transition and never computed (seed 002)."""
+    """Explicit flags, set once by a transition and never computed."""
 
     completed: bool = False
     completed_at: AwareDatetime | None = None

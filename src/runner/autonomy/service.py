@@ -63,7 +63,7 @@ DEFAULTS = StartOptions(
     write_lock=WriteLock(),
     gate_policy=GatePolicy.STRICT,
 )
-"""Seed 000's defaults; a posture brings its own."""
+"""The defaults; a posture brings its own."""
 
 
 _LOUD_GROUPS = frozenset({"session", "server"})
@@ -218,7 +218,7 @@ class ControlPlane:
         """Return what the first of `commands` that can't be run would be refused with, or None.
 
         Asked before a session is started or a review paid for, so that a role or a flag does
-        not stop the work half-way (seed 003 WS6). It changes nothing and counts for nothing.
+        not stop the work half-way. It changes nothing and counts for nothing.
 
         Args:
             commands: group and command each; by default all that it takes to drive a session.

@@ -1,4 +1,4 @@
-"""What a supervisor does next: one table from states and codes to signals and actions (WS3).
+"""What a supervisor does next: one table from states and codes to signals and actions.
 
 `TABLE` has a row for every member of the four enumerations that an answer can name. Commands in
 it work when they are pasted: placeholders are filled, and one without a value is left out.

@@ -18,7 +18,7 @@ _NEXT_HINT = "task(action='session-step', command='next')"
 
 
 def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[str, Any]:
-    """Return the data of start, status, resume and rebase (seed 000, seed 003 WS4)."""
+    """Return the data of start, status, resume and rebase."""
     step, ack = state.last_step_issued, state.pending_manual_gate_ack
     return {
         "session_id": state.id,
@@ -112,7 +112,7 @@ def staleness(due: Iterable[Deadline], now: datetime) -> dict[str, Any]:
 
 
 def progress_view(state: SessionState, now: datetime) -> dict[str, Any]:
-    """Return seed 002's resumption figures; durations in seconds, phases counted from 1."""
+    """Return the progress figures; durations in seconds, phases counted from 1."""
     total = state.workflow_structure.total_phases
     closed = {i: t for i, t in state.phase_timing.items() if t.completed_at is not None}
     durations = [t.duration_seconds for t in closed.values() if t.duration_seconds is not None]
@@ -136,7 +136,7 @@ def progress_view(state: SessionState, now: datetime) -> dict[str, Any]:
 
 
 def resume_context(core: Core, state: SessionState, spec: Spec, last: str | None) -> dict[str, Any]:
-    """Return what a caller with an empty context needs to go on (seed 000 «Resume context»)."""
+    """Return what a caller with an empty context needs to go on."""
     files, available = _files_touched(core, state)
     pending = Progress.of(state, spec).pending.get(state.active_phase_id or "", ())
     phase = spec.phase(state.active_phase_id)
@@ -236,7 +236,7 @@ def _phase_row(state: SessionState, shape: PhaseShape) -> dict[str, Any]:
 
 
 def _resumption_status(state: SessionState, *, is_stalled: bool) -> str:
-    """Return the status with which somebody who takes up the work should reckon (seed 002)."""
+    """Return the status with which somebody who takes up the work should reckon."""
     if state.status is not SessionStatus.RUNNING:
         return state.status
     if state.gate(state.active_phase_id or "").status is GateStatus.FAILED:

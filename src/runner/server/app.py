@@ -131,7 +131,7 @@ class ToolCallPool:
         return self._surface.answer(request._replace(seconds=max(left, _LEAST_SECONDS)))
 
     async def _timed_out(self, request: ToolRequest) -> Envelope:
-        """Return TIMEOUT, with the session's version for the caller to compare (seed 000)."""
+        """Return TIMEOUT, with the session's version for the caller to compare."""
         version = None
         with anyio.move_on_after(_VERSION_SECONDS):
             version = await anyio.to_thread.run_sync(

@@ -216,7 +216,7 @@ def _seconds(route: Route, wanted: Any) -> float:
 def _deprecation(
     old: Route | None, action: str, route: Route, params: Mapping[str, Any]
 ) -> dict[str, str] | None:
-    """Return what to say about a name, or a way, that will go (seed 003 WS7)."""
+    """Return what to say about a name, or a way, that will go."""
     shape = None if old is None else route.shape
     if route.action == Local.SESSION_CONFIG.value and (command := replacement(params)):
         shape = f"task(action='session', command='{command}')"

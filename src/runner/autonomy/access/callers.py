@@ -1,4 +1,4 @@
-"""What a caller of the control plane is, and what that lets it do (seed 003 WS6)."""
+"""What a caller of the control plane is, and what that lets it do."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -152,7 +152,7 @@ class Listing:
         return [_shown(row, now) for row in sorted(rows, key=lambda row: row.session_id)]
 
     def events(self, params: EventsParams) -> CommandAnswer:
-        """List a session's journal, newest first (seed 003 WS4)."""
+        """List a session's journal, newest first."""
         session_id = params.session_id or self._core.resolve(params)
         self._core.store.heal(session_id)
         end = None

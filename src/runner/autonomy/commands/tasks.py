@@ -1,4 +1,4 @@
-"""task list, prepare, and the protected changes of a deliverable (seed 000, section 6)."""
+"""task list, prepare, and the protected changes of a deliverable."""
 
 from collections.abc import Callable
 from typing import Any

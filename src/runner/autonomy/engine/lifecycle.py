@@ -1,4 +1,4 @@
-"""Pause, resume, end and heartbeat, as pure transitions (seed 000 «State Transitions»)."""
+"""Pause, resume, end and heartbeat, as pure transitions."""
 
 from dataclasses import dataclass, replace
 from typing import Any

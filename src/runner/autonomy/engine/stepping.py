@@ -1,4 +1,4 @@
-"""The hot path: seed 000 «Orchestration Rules» as a list, and the few lines that walk it."""
+"""The hot path: the orchestration rules as a list, and the few lines that walk it."""
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.clock import require_after_issue

@@ -2,7 +2,7 @@
 
 Structure is what decides the order of steps: the phases in order, which of them are closed by
 verification commands, and in each the deliverables in order and whether they bring commands of
-their own. Titles, criteria and the text of commands are not (seed 000 «Spec Integrity»).
+their own. Titles, criteria and the text of commands are not.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Remove what nobody needs any more: expired sessions, orphaned locks, leftovers of crashes.
 
 Runs outside every lock of a request, takes each lock it needs without waiting, and leaves
-alone whatever is held (seed 000 «Session Cleanup and Garbage Collection»).
+alone whatever is held.
 """
 
 import contextlib

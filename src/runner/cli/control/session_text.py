@@ -112,7 +112,7 @@ def session_lines(scene: Scene) -> Iterator[str]:
 
 
 def resumption_lines(scene: Scene, *, is_driven: bool) -> Iterator[str]:
-    """Yield what `runner status` shows of a session (seed 002).
+    """Yield what `runner status` shows of a session.
 
     Args:
         scene: of the session's view.
