@@ -47,7 +47,7 @@ class AnswerDetails(_Answer):
 
 
 class NextStep(_Answer):
-    """An issued step, or with a message why there is none.
+    """An issued step, or a message that says why none is issued.
 
     Attributes:
         step_proof_token: None where the write lock is not enforced.

@@ -6,7 +6,7 @@ SCHEMA_VERSION = 3
 
 
 class SessionStatus(StrEnum):
-    """Where an autonomous session stands."""
+    """The status of an autonomous session."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -86,7 +86,7 @@ class GateVerdict(StrEnum):
 
 
 class GateStatus(StrEnum):
-    """Where a phase's gate stands."""
+    """The status of a phase's gate."""
 
     PENDING = "pending"
     PASSED = "passed"
@@ -99,7 +99,7 @@ class GateStatus(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """Where a deliverable stands, as `status.json` says it."""
+    """The status of a deliverable in `status.json`."""
 
     PENDING = "pending"
     PASSED = "passed"

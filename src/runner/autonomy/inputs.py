@@ -95,8 +95,8 @@ class DuplicateKeyError(ValueError):
 def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of what a parser found, for `object_pairs_hook`. Raises DuplicateKeyError.
 
-    Parsers disagree on which of two equal keys counts, so whoever checks a call and whoever
-    carries it out could read two different calls (ADR 0165).
+    Parsers disagree on which of two equal keys counts, so the code that
+    checks a call and the code that executes it could read two different calls (ADR 0165).
     """
     found = dict(pairs)
     if len(found) != len(pairs):

@@ -19,7 +19,7 @@ class OnCommandLine:
     """How a field is given on the command line, where its name and type do not say it all.
 
     Attributes:
-        metavar: what stands for the value in the help.
+        metavar: the placeholder for the value in the help.
         named: the option's name, where it is not the field's name in kebab case.
         positional: it may also be given without its name.
         from_environment: it may also be given as `AUTORUNNER_<NAME>`; for what configures or
@@ -69,7 +69,7 @@ class SessionParams(Input):
 
 
 class StartParams(Input):
-    """`session start`; None stands for the posture's default.
+    """`session start`; None means the posture's default.
 
     Without the write lock (`enforce_autonomy_write_lock: false`) a reason code is needed.
     """

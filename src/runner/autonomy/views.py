@@ -236,7 +236,7 @@ def _phase_row(state: SessionState, shape: PhaseShape) -> dict[str, Any]:
 
 
 def _resumption_status(state: SessionState, *, is_stalled: bool) -> str:
-    """Return the status with which somebody who takes up the work should reckon."""
+    """Return the status that a caller who takes up the work should expect."""
     if state.status is not SessionStatus.RUNNING:
         return state.status
     if state.gate(state.active_phase_id or "").status is GateStatus.FAILED:

@@ -126,7 +126,7 @@ class Surface:
         return envelope
 
     def state_version(self, request: ToolRequest) -> int | None:
-        """Return the version of the session that a request is about, None when nobody knows."""
+        """Return the version of the session that a request is about, None when unknown."""
         named = {k: v for k, v in request.params.items() if k in ("session_id", "spec_id")}
         version = self._plane.call("session", "status", **named)["data"].get("state_version")
         return version if isinstance(version, int) else None

@@ -115,7 +115,7 @@ class LifecycleCommands:
     def sweep(self) -> dict[str, int]:
         """Pause what has gone stale and remove what has expired; for long-lived servers.
 
-        Sessions that somebody works on are left to them.
+        Sessions whose lock is held are left alone.
         """
         paused = 0
         for session_id in self._core.store.active().values():

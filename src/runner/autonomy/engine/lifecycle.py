@@ -103,7 +103,7 @@ def wake(state: SessionState, env: Env) -> SessionState:
     """Return a running session in which the cause of its rest is resolved.
 
     Limits, staleness, errors and the context start fresh. A gate that the session rested for is
-    judged again; for any other rest its findings are still to be mended.
+    judged again; for any other rest its findings must still be fixed.
     """
     phase_id = state.active_phase_id or ""
     if state.pause_reason is PauseReason.PHASE_COMPLETE:

@@ -171,7 +171,7 @@ def next_step(
 
     Args:
         state: as read; it is not changed.
-        spec: a reading of the spec, None when there is none that can be read.
+        spec: a reading of the spec, None when no spec can be read.
         report: on the outstanding step; None where none is owed.
         env: time, ids and key.
         spec_problem: why there is no spec, for people.

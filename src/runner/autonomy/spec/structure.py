@@ -101,7 +101,7 @@ class Spec:
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
-        """Where each deliverable stands in its phase."""
+        """Each deliverable's position in its phase."""
         return {task.id: at for phase in self.phases for at, task in enumerate(phase.tasks)}
 
     @cached_property
@@ -143,10 +143,10 @@ def hash_structure(shapes: Iterable[PhaseShape]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StructureDiff:
-    """What changed between two structures; ids in the order of the structure they stand in.
+    """What changed between two structures; ids in the order of their structure.
 
     Attributes:
-        reordered_phases: kept phases that stand in another order now.
+        reordered_phases: kept phases whose order changed.
         reordered_tasks: kept deliverables whose order within their phase changed.
         moved_tasks: kept deliverables that belong to another phase now.
         retyped: kept phases and deliverables that gained or lost verification commands.

@@ -83,7 +83,7 @@ class Documents:
         self._workspace = workspace
 
     def review_path(self, session_id: str, phase_id: str, gate_attempt_id: str) -> str:
-        """Return where a review stands, relative to the workspace where it is inside."""
+        """Return a review's path, relative to the workspace if it is inside."""
         path = self._review(session_id, phase_id, gate_attempt_id)
         inside = path.is_relative_to(self._workspace)
         return (path.relative_to(self._workspace) if inside else path).as_posix()
@@ -93,7 +93,7 @@ class Documents:
 
         Args:
             evidence: the review.
-            source: where the reviewer's own account stands, as the reviewer said.
+            source: where the reviewer's own account is, as the reviewer said.
         """
         path = self._review(evidence.session_id, evidence.phase_id, evidence.gate_attempt_id)
         _write(path, render_review(evidence, source))

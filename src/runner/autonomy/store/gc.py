@@ -1,4 +1,4 @@
-"""Remove what nobody needs any more: expired sessions, orphaned locks, leftovers of crashes.
+"""Remove what is no longer needed: expired sessions, orphaned locks, leftovers of crashes.
 
 Runs outside every lock of a request, takes each lock it needs without waiting, and leaves
 alone whatever is held.
@@ -60,7 +60,7 @@ class Collector:
         return removed
 
     def _sweep_leftovers(self) -> None:
-        """Remove half-written session files; with the session's lock in hand nobody writes."""
+        """Remove half-written session files; nobody else writes while the lock is held."""
         for path in self._layout.sessions.glob(".auto_*.json.*.tmp"):
             session_id = path.name[1:].split(".", 1)[0]
             with contextlib.suppress(RunnerError), _free(self._layout.session_lock(session_id)):
@@ -97,7 +97,7 @@ class Collector:
     def _remove_orphaned_locks(self) -> None:
         """Remove locks of sessions and specs that have no session any more.
 
-        Removing a lock's file while holding it is safe: whoever opened it before and gets the
+        Removing a lock's file while holding it is safe: a process that opened it before and gets the
         lock afterwards sees that the file is gone, and starts over.
         """
         sessions = set(self._files.ids())
@@ -127,6 +127,6 @@ def _remove_free_lock(path: Path) -> None:
 
 @contextmanager
 def _free(lock: Path) -> Iterator[None]:
-    """Hold the lock if nobody else does. Raises LockTimeoutError at once otherwise."""
+    """Hold the lock if it is free. Raises LockTimeoutError at once otherwise."""
     with locked(lock, 0.0):
         yield

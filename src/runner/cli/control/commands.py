@@ -37,7 +37,7 @@ _JSON = "--json"
 
 
 class ControlTyperCommand(TyperCommand):
-    """A command that answers bad usage with an envelope, too, where --json stands."""
+    """A command that, with --json, answers wrong usage with an envelope, too."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         wants_json = _JSON in args
@@ -56,7 +56,7 @@ class ControlTyperCommand(TyperCommand):
 
 
 class ControlTyperGroup(TyperGroup):
-    """A group that does so for options and commands that there are not."""
+    """A group that does the same for unknown options and commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         wants_json = _JSON in args
@@ -169,7 +169,7 @@ class ControlCommand:
         help: as `help_text` makes it.
         lines: its answer for people.
         perform: what answers it, where that is not the dispatch table alone.
-        hidden: left out of its group's help, since nobody should begin to use it.
+        hidden: left out of its group's help because it is deprecated.
         own_parameters: what it takes, for a command that the library does not have.
     """
 
@@ -190,7 +190,7 @@ class ControlCommand:
 
 
 def control_command(command: ControlCommand) -> typer.Typer:
-    """Return the Typer application of a command that stands alone."""
+    """Return the Typer application of a top-level command."""
     application = typer.Typer(rich_markup_mode=None, add_completion=False)
     _add(application, command)
     return application

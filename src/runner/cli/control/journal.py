@@ -39,7 +39,7 @@ def _when(moment: Any) -> str:
     try:
         return clock(moment)
     except (TypeError, ValueError):
-        return "at an unknown time"  # a line that somebody edited
+        return "at an unknown time"  # an edited line
 
 
 def _added(scene: Scene) -> Iterator[str]:

@@ -37,7 +37,7 @@ def text(given: str, _: "Parameter") -> Any:
 
 
 def integer(given: str, _: "Parameter") -> Any:
-    """Return the number; what is none stays text, which the library refuses."""
+    """Return the number; anything else stays text, which the library refuses."""
     return int(given) if _INTEGER.fullmatch(given.strip()) else given
 
 
@@ -50,7 +50,7 @@ def document(given: str, parameter: "Parameter") -> Any:
     """Return the JSON that is given itself, as @FILE, or as - on standard input.
 
     Raises:
-        DocumentError: there is none.
+        DocumentError: it can't be read or is not JSON.
     """
     content = _content(given, parameter)
     try:
@@ -92,10 +92,10 @@ class Parameter:
         key: its name in the library.
         help: one line.
         read: makes a JSON value of the text.
-        metavar: what stands for the value in the help.
+        metavar: the placeholder for the value in the help.
         named: the option's name where it is not the key in kebab case.
         required: whether the library wants it; the help says so.
-        positional: it may also stand without its name.
+        positional: it may also be given without its name.
         from_environment: it may also be given as `AUTORUNNER_<NAME>`; for what configures or
             names a session, not for what is said once.
     """
@@ -192,7 +192,7 @@ def _unwrapped(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _reader_of(kind: Any) -> tuple[Reader, str]:
-    """Return how text becomes a value of a type, and what stands for it in the help."""
+    """Return how text becomes a value of a type, and its placeholder in the help."""
     if kind is bool:
         return switch, "TEXT"
     if kind is int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope":
-    """Answer `review gate`: record the review that somebody else made, or have an agent make it."""
+    """Answer `review gate`: record a review made elsewhere, or run one with an agent."""
     if values.get("verdict") is not None:
         return plane.call("review", "gate", **values)
     from runner.app.review import review_with_agent  # noqa: PLC0415 - brings in the loop
@@ -45,7 +45,7 @@ def _progress() -> "Presenter":
 
 
 def _unavailable(error: RunnerError) -> "Envelope":
-    """Say that no agent can be set to work here, for a sandbox or another run, for example."""
+    """Refuse because no agent can run here, e.g. without a sandbox or beside another run."""
     from runner.autonomy.codes import ErrorCode, RefusedError  # noqa: PLC0415 - pydantic is slow
     from runner.autonomy.envelope import failure  # noqa: PLC0415
     from runner.autonomy.service import new_ulid  # noqa: PLC0415

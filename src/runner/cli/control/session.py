@@ -95,7 +95,7 @@ _STATUS = ControlCommand(
     "session",
     "status",
     help_text(
-        "Show where a session stands; nothing is changed.",
+        "Show a session; nothing is changed.",
         ("runner session status", "the live one"),
         ("runner session status --session-id auto_…", "any other"),
     ),
@@ -117,10 +117,10 @@ _RESUME = ControlCommand(
     "session",
     "resume",
     help_text(
-        "Set a paused session going again.",
+        "Resume a paused session.",
         ("runner session resume", ""),
         ("runner session resume --force", "also one that has failed"),
-        details="The limits start anew. Where a review awaits a person, name it with "
+        details="The limits start again. Where a review awaits a person, name it with "
         "--acknowledge-gate-review --acknowledged-gate-attempt-id gate_… to let the phase pass.",
     ),
     session_lines,
@@ -130,8 +130,8 @@ _REBASE = ControlCommand(
     "session",
     "rebase",
     help_text(
-        "Take over an edited spec, and go on.",
-        ("runner session rebase", "what is completed stays so"),
+        "Apply an edited spec, and continue.",
+        ("runner session rebase", "completed work stays completed"),
         ("runner session rebase --force", "also when completed deliverables are gone"),
     ),
     session_lines,

@@ -116,7 +116,7 @@ def resumption_lines(scene: Scene, *, is_driven: bool) -> Iterator[str]:
 
     Args:
         scene: of the session's view.
-        is_driven: a run is at work, so that nobody else need do anything.
+        is_driven: a run is working, so nothing needs to be done.
     """
     view = placed(scene.data, scene.place)
     scene = replace(scene, data=view)

@@ -49,7 +49,7 @@ step = control_group(
         "step",
         "heartbeat",
         help_text(
-            "Say that work goes on, and how full the agent's context is.",
+            "Report that work continues, and how full the agent's context is.",
             ("runner step heartbeat --context-usage-pct 45", ""),
             details="A session whose caller is silent for too long is paused.",
         ),
