@@ -97,16 +97,16 @@ def test_readers_see_what_is_loaded(store: SessionStore) -> None:
 
 
 def test_a_new_session_becomes_the_active_one_of_its_spec(store: SessionStore) -> None:
-    store.commit(_new())
     store.commit(_new(OTHER))
-    assert store.active() == {"demo": OTHER}
+    store.commit(_new())
+    assert store.active() == {"demo": ID}
 
 
 def test_a_later_commit_leaves_the_active_session_alone(store: SessionStore) -> None:
-    first = store.commit(_new()).state
-    store.commit(_new(OTHER))
+    first = store.commit(_new(OTHER)).state
+    store.commit(_new())
     store.commit(_later(first))
-    assert store.active() == {"demo": OTHER}
+    assert store.active() == {"demo": ID}
 
 
 def test_a_commit_writes_entries_and_statuses(store: SessionStore, place: Path) -> None:

@@ -6,9 +6,8 @@ import pytest
 from tests.cli.scenes import result
 from tests.loop.fakes import Recorder
 
-from runner.app.workspace_flag import Placing, place_to_name
-from runner.autonomy.placing import placed, placed_command, placed_text
 from runner.events import RunEnded, RunEvent
+from runner.report.workspace_flag import Placing, place_to_name, placed, placed_command, placed_text
 
 RESUME = "runner session resume --session-id auto_1"
 PLACE = " --workspace ../app"

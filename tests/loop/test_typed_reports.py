@@ -1,7 +1,8 @@
-"""A step's report is made once, as the model that the control plane takes."""
+"""What the loop says to the control plane, and what it reads of answers, are models."""
 
 import pytest
 
+from runner.autonomy.client import AnswerDetails, CompletedTask, NextStep, SessionView
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.enums import StepType
 from runner.loop.steps.step import CurrentStep, StepResult, success
@@ -31,3 +32,23 @@ def test_a_wrong_report_is_refused_before_it_is_sent(outcome: str) -> None:
 def test_text_that_is_not_unicode_is_refused_before_it_is_sent() -> None:
     with pytest.raises(RefusedError):
         success("\ud800").report(STEP)
+
+
+def test_null_in_an_answer_is_like_a_field_that_is_left_out() -> None:
+    bare = {"session_id": "auto_1", "status": "paused", "effective_status": "paused"}
+    step = {"type": "pause", "step_id": None, "findings": None, "commands": None}
+    nulls = {"details": None, "progress": None, "recommended_actions": None, "next_step": step}
+    view = SessionView.of(bare | nulls)
+    assert (view.details, view.progress.phases, view.recommended_actions) == (
+        AnswerDetails(),
+        None,
+        (),
+    )
+    assert view.next_step == NextStep(type=StepType.PAUSE)
+
+
+@pytest.mark.parametrize("files", [None, "a.py", 7, [7], {"a": 1}])
+def test_files_of_an_edited_journal_do_not_stop_a_run(files: object) -> None:
+    assert (
+        CompletedTask.model_validate({"task_id": "A", "files_touched": files}).files_touched == ()
+    )

@@ -8,10 +8,8 @@ from typing import Any
 
 from runner import __version__
 from runner.app.control_plane import open_for_reading, sessions_readable
-from runner.app.workspace_flag import place_to_name
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.commands.listing import Listing
-from runner.autonomy.placing import placed
 from runner.autonomy.store.port import Page
 from runner.config.project import resolve_project
 from runner.credentials import Redactor
@@ -21,6 +19,7 @@ from runner.errors import PrerequisiteError, RunnerError, UsageError
 from runner.records.agent_sessions import history_lines
 from runner.report.gather import Sources
 from runner.report.outcome import NO_SESSION
+from runner.report.workspace_flag import place_to_name, placed
 
 
 def sources_of(project: Path, session_id: str | None) -> Sources:

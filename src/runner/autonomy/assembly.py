@@ -35,7 +35,7 @@ def open_control_plane(
     Args:
         workspace: the project's folder.
         surface: who calls.
-        environ: the environment; `CI` counts as nobody watching.
+        environ: the environment; `CI` counts as unattended.
         interactive: whether there is a terminal.
         posture: the value of `--posture`, if it was given.
         clock: as for ControlPlane.

@@ -1,4 +1,4 @@
-"""The call that is being answered: its time budget, and what it did (seed 000 «Timeout»).
+"""The call that is being answered: its time budget, and what it did.
 
 One call runs in one thread, so it is found through a context variable: nothing on the way has to
 pass it on. Outside of a call there is no budget and nothing is noted.

@@ -4,9 +4,16 @@ Each model names what a caller in this program reads. The rest of an answer is f
 """
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from runner.autonomy.enums import (
     FailureReason,
@@ -20,7 +27,21 @@ from runner.autonomy.params import parse
 
 
 class _Answer(BaseModel):
+    """Base of what is read from answers; null and left out mean the same."""
+
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: value for key, value in data.items() if value is not None}
+
+
+def _only_texts(value: Any) -> tuple[str, ...]:
+    """Return the texts of a list that comes from the journal, which anybody can edit."""
+    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list | tuple) else ()
 
 
 class RecommendedAction(_Answer):
@@ -47,7 +68,7 @@ class AnswerDetails(_Answer):
 
 
 class NextStep(_Answer):
-    """An issued step, or with a message why there is none.
+    """An issued step, or a message that says why none is issued.
 
     Attributes:
         step_proof_token: None where the write lock is not enforced.
@@ -122,7 +143,7 @@ class CompletedTask(_Answer):
 
     task_id: str
     title: str | None = None
-    files_touched: tuple[str, ...] = ()
+    files_touched: Annotated[tuple[str, ...], BeforeValidator(_only_texts)] = ()
 
 
 class ResumeContext(_Answer):

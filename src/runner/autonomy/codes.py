@@ -20,7 +20,7 @@ class ErrorType(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """What stands in `data.error_code`."""
+    """The values of `data.error_code`."""
 
     STEP_RESULT_REQUIRED = "STEP_RESULT_REQUIRED"
     STEP_MISMATCH = "STEP_MISMATCH"
@@ -162,7 +162,7 @@ class RefusedError(RunnerError):
     """The control plane refuses a request, and nothing was changed (but see TIMEOUT, HEARTBEAT_STALE).
 
     Args:
-        code: what stands in `data.error_code`.
+        code: the value of `data.error_code`.
         message: one sentence that says what is wrong.
         hint: what to do next; the code's own remediation where None.
         details: machine-readable facts.

@@ -65,7 +65,7 @@ class Core:
         defaults: what `start` uses where the caller says nothing.
         policy: what the caller may do, and which features are on.
         signed_evidence: gate evidence must be signed (`autonomy_signed_gate_evidence`).
-        tree_of: returns what identifies the work tree; None where nobody looks at it.
+        tree_of: returns what identifies the work tree; None where it is not read.
     """
 
     store: SessionStore
@@ -86,7 +86,7 @@ class Core:
         """Return what the engine may know now; the time is never before that of the session.
 
         Args:
-            state: of the session; None where there is none yet.
+            state: of the session; None before there is one.
             look_at_tree: read the work tree, too.
         """
         clock = self.clock()
@@ -152,7 +152,7 @@ class Core:
         Raises:
             RefusedError: there is no such session; SESSION_UNRECOVERABLE when it can't be used,
                 GATE_INTEGRITY_CHECKSUM or GATE_AUDIT_FAILURE when it was tampered with.
-            LockTimeoutError: somebody else holds it; nothing was changed.
+            LockTimeoutError: another caller holds it; nothing was changed.
         """
         session_id = self.resolve(params)
         with self.store.session_lock(session_id):
@@ -185,7 +185,7 @@ class Core:
         return held
 
     def _remember_expiry(self, held: Held, refusal: RefusedError) -> None:
-        """Keep the time at which something was refused as expired: setting it back helps nobody."""
+        """Keep the time at which something was refused as expired: setting it back has no effect."""
         env = self.env(held.state)
         if refusal.code in _EXPIRIES and expires_between(held.state, env.now):
             # Where the state can't be written, no report can be accepted either.
@@ -197,7 +197,7 @@ class Core:
         """Return the session that holds the spec, whatever became of its index entry.
 
         Looks into every session, so it is for what happens rarely and must not be fooled. A
-        damaged or deleted session counts as live, for its spec or, when nobody knows that, for
+        damaged or deleted session counts as live, for its spec or, when that is unknown, for
         any.
 
         Args:
@@ -240,7 +240,7 @@ class Core:
     def read_spec(
         self, spec_id: str | None = None, *, fresh: bool = False
     ) -> tuple[Spec | None, str | None]:
-        """Return the spec, or None and the reason why there is none.
+        """Return the spec, or None and the reason.
 
         Args:
             spec_id: the only spec that will do; None for whichever the workspace has.
@@ -324,7 +324,7 @@ def unrecoverable(session_id: str, error: StateCorruptError | MigrationError) ->
 
 
 def is_damaged(error: RefusedError) -> bool:
-    """Say whether a refusal is about a file that `resume --force` may make anew."""
+    """Say whether a refusal is about a file that `resume --force` may recreate."""
     reason = error.details.get("failure_reason")
     return error.code is ErrorCode.SESSION_UNRECOVERABLE and reason is FailureReason.STATE_CORRUPT
 

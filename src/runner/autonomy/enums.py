@@ -1,4 +1,4 @@
-"""The closed vocabularies of the control plane (seed 000 «Autonomous Session State Schema»)."""
+"""The closed vocabularies of the control plane."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ SCHEMA_VERSION = 3
 
 
 class SessionStatus(StrEnum):
-    """Where an autonomous session stands."""
+    """The status of an autonomous session."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -70,7 +70,7 @@ class StepOutcome(StrEnum):
 
 
 class GatePolicy(StrEnum):
-    """How a verdict decides about a gate (seed 000 «Gate Policies»)."""
+    """How a verdict decides about a gate."""
 
     STRICT = "strict"
     LENIENT = "lenient"
@@ -86,7 +86,7 @@ class GateVerdict(StrEnum):
 
 
 class GateStatus(StrEnum):
-    """Where a phase's gate stands."""
+    """The status of a phase's gate."""
 
     PENDING = "pending"
     PASSED = "passed"
@@ -99,7 +99,7 @@ class GateStatus(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """Where a deliverable stands, as `status.json` says it."""
+    """The status of a deliverable in `status.json`."""
 
     PENDING = "pending"
     PASSED = "passed"
@@ -124,7 +124,7 @@ class ReviewScope(StrEnum):
 
 
 class LoopSignal(StrEnum):
-    """What a supervisor does next (seed 003 WS3): go on after `phase_complete`, else stop."""
+    """What a supervisor does next: go on after `phase_complete`, else stop."""
 
     PHASE_COMPLETE = "phase_complete"
     SPEC_COMPLETE = "spec_complete"

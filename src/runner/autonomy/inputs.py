@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AwareDatetime,
@@ -83,3 +83,22 @@ class StepReport(Input):
         """SHA-256 over the content; equal for equal reports however they were spelled."""
         content = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
+
+
+class DuplicateKeyError(ValueError):
+    """A key occurs twice in one JSON object."""
+
+    def __init__(self) -> None:
+        super().__init__("a key stands twice in one object")
+
+
+def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of what a parser found, for `object_pairs_hook`. Raises DuplicateKeyError.
+
+    Parsers disagree on which of two equal keys counts, so the code that
+    checks a call and the code that executes it could read two different calls (ADR-0037).
+    """
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise DuplicateKeyError
+    return found

@@ -1,7 +1,7 @@
-"""What it means that stored state was tampered with: two errors that nothing recovers from.
+"""What it means that stored state was tampered with: two errors without recovery.
 
 Both are kinds of a damaged session, so that everything which fails closed for that does so here,
-but with codes of their own, and `resume --force` makes nothing anew of them: only `reset` does.
+but with codes of their own, and `resume --force` does not recreate them: only `reset` helps.
 """
 
 from runner.errors import StateCorruptError

@@ -1,4 +1,4 @@
-"""The state of an autonomous session, as it stands in its file (seeds 000 and 002).
+"""The state of an autonomous session, as its file holds it.
 
 Everything is frozen: a transition makes a new state with `evolve`, which shares what did not
 change. Values are validated where they enter, from a file or a caller, and not again on every
@@ -83,7 +83,7 @@ class SessionLimits(Record):
 
 
 class StopConditions(Record):
-    """When to stop although nothing is wrong, and whether to mend a failed gate unasked."""
+    """When to stop although nothing is wrong, and whether to fix a failed gate automatically."""
 
     stop_on_phase_completion: bool = False
     auto_retry_fidelity_gate: bool = True
@@ -97,7 +97,7 @@ class WriteLock(Record):
 
 
 class ContextUsage(Record):
-    """What the caller says about the agent's context; advisory (seed 000, decision 17)."""
+    """What the caller says about the agent's context; advisory."""
 
     context_usage_pct: Annotated[int, Field(ge=0, le=100)] = 0
     estimated_tokens_used: Count | None = None
@@ -182,7 +182,7 @@ class GateEvidence(Record):
 
 
 class ManualGateAck(Record):
-    """The review that a person must acknowledge before the session goes on."""
+    """The review that a person must acknowledge before the session continues."""
 
     gate_attempt_id: str
     phase_id: str
@@ -198,7 +198,7 @@ class ConsumedNonce(Record):
 
 
 class PhaseGate(Record):
-    """Where a phase's gate stands.
+    """A phase's gate.
 
     Attributes:
         verified_at: when the phase's verification last succeeded; None when it is due.
@@ -244,7 +244,7 @@ class PhaseShape(Record):
 
 
 class WorkflowStructure(Record):
-    """The structure the session works by, taken at its start or last rebase (seed 002)."""
+    """The structure the session works by, taken at its start or last rebase."""
 
     total_phases: Count
     starting_phase: Count = 0
@@ -262,7 +262,7 @@ class PhaseTiming(Record):
 
 
 class Lifecycle(Record):
-    """Explicit flags, set once by a transition and never computed (seed 002)."""
+    """Explicit flags, set once by a transition and never computed."""
 
     completed: bool = False
     completed_at: AwareDatetime | None = None
@@ -317,7 +317,7 @@ class TaskChange(Record):
 
 
 class Outbox(Record):
-    """What follows from the last transition: applied right after, or by whoever comes next."""
+    """What follows from the last transition: applied right after, or by the next caller."""
 
     entries: tuple[JournalEntry, ...] = ()
     changes: tuple[TaskChange, ...] = ()
@@ -365,9 +365,9 @@ class SessionState(Record):
         stopped_after_phase_id: the phase whose completion the session stopped for already.
         agreed_commands: phase → its verification commands in `status.json` at the start or last
             rebase (ADR-0039); None in a session of before this was kept.
-        work_reports: reports of steps in which somebody may have changed the project.
+        work_reports: reports of steps in which the project may have been changed.
         proven: what the last verifications proved; None before the first one.
-        lost_sessions: those that this one stands in for, which nothing else tells of any more.
+        lost_sessions: those that this one replaces; no other record of them is left.
         journal_seq: number of the last journal entry, applied or still in the outbox.
         journal_head: number and hash of that entry's line; the store keeps it.
         state_version: grows by one with every write.

@@ -30,28 +30,7 @@ from runner.autonomy.envelope import Envelope, failure, success, unavailable
 from runner.autonomy.inputs import Input
 from runner.autonomy.models import SessionLimits, StopConditions, WriteLock
 from runner.autonomy.observability.observe import observe
-from runner.autonomy.params import (
-    CapabilitiesParams,
-    EventsParams,
-    GateParams,
-    GateWaiverParams,
-    HeartbeatParams,
-    JournalAddParams,
-    ListParams,
-    NextParams,
-    ReasonParams,
-    RebaseParams,
-    ReportParams,
-    ResetParams,
-    ResumeParams,
-    SessionParams,
-    StartParams,
-    TaskListParams,
-    TaskMutationParams,
-    TaskParams,
-    TaskStatusParams,
-    parse,
-)
+from runner.autonomy.params import PARAMS, parse
 from runner.autonomy.spec.source import SpecSource
 from runner.autonomy.store.file_store import LOCK_SECONDS, FileSessionStore
 from runner.autonomy.store.layout import user_state_directory, workspace_directory
@@ -84,7 +63,7 @@ DEFAULTS = StartOptions(
     write_lock=WriteLock(),
     gate_policy=GatePolicy.STRICT,
 )
-"""Seed 000's defaults; a posture brings its own."""
+"""The defaults; a posture brings its own."""
 
 
 _LOUD_GROUPS = frozenset({"session", "server"})
@@ -239,7 +218,7 @@ class ControlPlane:
         """Return what the first of `commands` that can't be run would be refused with, or None.
 
         Asked before a session is started or a review paid for, so that a role or a flag does
-        not stop the work half-way (seed 003 WS6). It changes nothing and counts for nothing.
+        not stop the work half-way. It changes nothing and counts for nothing.
 
         Args:
             commands: group and command each; by default all that it takes to drive a session.
@@ -289,31 +268,33 @@ def _commands(
     steps, lists = HotPath(core), Listing(core)
     reviews, tasks = Reviewing(core), Tasks(core)
     capabilities = Capabilities(core, lambda: table)
-    table: dict[Key, CommandSpec] = {
-        ("session", "start"): CommandSpec(StartParams, sessions.start),
-        ("session", "status"): CommandSpec(SessionParams, sessions.status),
-        ("session", "pause"): CommandSpec(ReasonParams, sessions.pause),
-        ("session", "resume"): CommandSpec(ResumeParams, sessions.resume),
-        ("session", "rebase"): CommandSpec(RebaseParams, sessions.rebase),
-        ("session", "end"): CommandSpec(ReasonParams, sessions.end),
-        ("session", "list"): CommandSpec(ListParams, lists.sessions),
-        ("session", "reset"): CommandSpec(ResetParams, recovery.reset),
-        ("session", "events"): CommandSpec(EventsParams, lists.events),
-        ("step", "next"): CommandSpec(NextParams, steps.next),
-        ("step", "report"): CommandSpec(ReportParams, steps.report),
-        ("step", "replay"): CommandSpec(SessionParams, steps.replay),
-        ("step", "heartbeat"): CommandSpec(HeartbeatParams, steps.heartbeat),
-        ("review", "gate"): CommandSpec(GateParams, reviews.gate),
-        ("task", "list"): CommandSpec(TaskListParams, tasks.list),
-        ("task", "prepare"): CommandSpec(TaskParams, tasks.prepare),
-        ("task", "start"): CommandSpec(TaskMutationParams, tasks.command(TaskAction.START)),
-        ("task", "complete"): CommandSpec(TaskMutationParams, tasks.command(TaskAction.COMPLETE)),
-        ("task", "block"): CommandSpec(TaskMutationParams, tasks.command(TaskAction.BLOCK)),
-        ("task", "unblock"): CommandSpec(TaskMutationParams, tasks.command(TaskAction.UNBLOCK)),
-        ("task", "update-status"): CommandSpec(TaskStatusParams, tasks.update_status),
-        ("task", "gate-waiver"): CommandSpec(GateWaiverParams, Waiving(core).waive),
-        ("journal", "list"): CommandSpec(EventsParams, lists.events),
-        ("journal", "add"): CommandSpec(JournalAddParams, lists.add),
-        ("server", "capabilities"): CommandSpec(CapabilitiesParams, capabilities.show),
+    table: dict[Key, CommandSpec] = {}
+    run: dict[Key, Callable[[Any], CommandAnswer]] = {
+        ("session", "start"): sessions.start,
+        ("session", "status"): sessions.status,
+        ("session", "pause"): sessions.pause,
+        ("session", "resume"): sessions.resume,
+        ("session", "rebase"): sessions.rebase,
+        ("session", "end"): sessions.end,
+        ("session", "list"): lists.sessions,
+        ("session", "reset"): recovery.reset,
+        ("session", "events"): lists.events,
+        ("step", "next"): steps.next,
+        ("step", "report"): steps.report,
+        ("step", "replay"): steps.replay,
+        ("step", "heartbeat"): steps.heartbeat,
+        ("review", "gate"): reviews.gate,
+        ("task", "list"): tasks.list,
+        ("task", "prepare"): tasks.prepare,
+        ("task", "start"): tasks.command(TaskAction.START),
+        ("task", "complete"): tasks.command(TaskAction.COMPLETE),
+        ("task", "block"): tasks.command(TaskAction.BLOCK),
+        ("task", "unblock"): tasks.command(TaskAction.UNBLOCK),
+        ("task", "update-status"): tasks.update_status,
+        ("task", "gate-waiver"): Waiving(core).waive,
+        ("journal", "list"): lists.events,
+        ("journal", "add"): lists.add,
+        ("server", "capabilities"): capabilities.show,
     }
+    table.update({key: CommandSpec(PARAMS[key], command) for key, command in run.items()})
     return table

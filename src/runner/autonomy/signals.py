@@ -1,4 +1,4 @@
-"""What a supervisor does next: one table from states and codes to signals and actions (WS3).
+"""What a supervisor does next: one table from states and codes to signals and actions.
 
 `TABLE` has a row for every member of the four enumerations that an answer can name. Commands in
 it work when they are pasted: placeholders are filled, and one without a value is left out.
@@ -51,8 +51,8 @@ _ACKNOWLEDGE = (
 )
 
 _GO_ON = Action("resume", "Go on with the outstanding work.", _RESUME)
-_FRESH = Action("resume", "Go on in a fresh agent session; the limit starts anew.", _RESUME)
-_LOOK = Action("inspect", "See how the session stands.", _STATUS)
+_FRESH = Action("resume", "Go on in a fresh agent session; the limit starts again.", _RESUME)
+_LOOK = Action("inspect", "Show the session.", _STATUS)
 _SHOW_STEP = Action("replay", "Show the outstanding step again, with its token.", _REPLAY)
 _SHOW_POLICY = Action("inspect", "See the role, posture and flags in force.", _CAPABILITIES)
 _WAIVE = Action("waive", "Or let the phase pass with a reason: runner task gate-waiver.")
@@ -88,7 +88,7 @@ PAUSE_ROWS: Mapping[PauseReason, Row] = {
         _ATTENTION,
         (
             Action("inspect", "See what failed.", _EVENTS),
-            Action("resume", "Go on when the cause is mended; the count starts anew.", _RESUME),
+            Action("resume", "Resume when the cause is fixed; the count starts again.", _RESUME),
         ),
     ),
     PauseReason.BLOCKED: Row(
@@ -101,7 +101,7 @@ PAUSE_ROWS: Mapping[PauseReason, Row] = {
     PauseReason.GATE_FAILED: Row(
         _ATTENTION,
         (
-            Action("inspect", "Read the review's findings and mend them.", _STATUS),
+            Action("inspect", "Read the review's findings and fix them.", _STATUS),
             Action("resume", "Have the phase verified and reviewed again.", _RESUME),
             _WAIVE,
         ),
@@ -127,8 +127,8 @@ PAUSE_ROWS: Mapping[PauseReason, Row] = {
     PauseReason.FIDELITY_CYCLE_LIMIT: Row(
         _ATTENTION,
         (
-            Action("inspect", "Read the findings that keep coming back and mend them.", _STATUS),
-            Action("resume", "Have the phase reviewed again; the cycles start anew.", _RESUME),
+            Action("inspect", "Read the recurring findings and fix them.", _STATUS),
+            Action("resume", "Have the phase reviewed again; the cycles start again.", _RESUME),
             _WAIVE,
         ),
     ),
@@ -136,7 +136,7 @@ PAUSE_ROWS: Mapping[PauseReason, Row] = {
         _ATTENTION,
         (
             Action("inspect", "See which phases fail, and what their commands change.", _EVENTS),
-            Action("resume", "Verify every phase again; the count starts anew.", _RESUME),
+            Action("resume", "Verify every phase again; the count starts again.", _RESUME),
         ),
     ),
 }
@@ -232,7 +232,7 @@ _BLOCKING_WHEN_REPEATED = frozenset({ErrorCode.INVALID_GATE_EVIDENCE})
 def loop_signal(
     status: SessionStatus, pause_reason: PauseReason | None = None
 ) -> LoopSignal | None:
-    """Return the signal of a session's state, None while work goes on."""
+    """Return the signal of a session's state, None while work continues."""
     if status is SessionStatus.PAUSED and pause_reason is not None:
         return PAUSE_ROWS[pause_reason].signal
     return STATUS_ROWS[status].signal
@@ -254,7 +254,7 @@ def recommended_actions(
 ) -> list[dict[str, Any]]:
     """Return what can be done about a session that rests, commands ready to be run.
 
-    The reason decides; the status does where there is none.
+    The reason decides; without a reason, the status does.
     """
     facts = {"session_id": session_id, "gate_attempt_id": gate_attempt_id}
     actions = _actions_of_state(status, pause_reason, failure_reason)
@@ -264,7 +264,7 @@ def recommended_actions(
 def error_actions(code: ErrorCode, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what can be done about a refusal; `facts` are its details."""
     if code is ErrorCode.SPEC_SESSION_EXISTS and facts.get("failure_reason"):
-        code = ErrorCode.SESSION_UNRECOVERABLE  # what stands in the way can't go on
+        code = ErrorCode.SESSION_UNRECOVERABLE  # the session in the way can't continue
     row = ERROR_ROWS[code]
     if code is ErrorCode.SESSION_UNRECOVERABLE and not facts.get("session_id"):
         row = _BESIDE_SESSIONS

@@ -18,8 +18,8 @@ _NEXT_HINT = "task(action='session-step', command='next')"
 
 
 def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[str, Any]:
-    """Return the data of start, status, resume and rebase (seed 000, seed 003 WS4)."""
-    step = state.last_step_issued
+    """Return the data of start, status, resume and rebase."""
+    step, ack = state.last_step_issued, state.pending_manual_gate_ack
     return {
         "session_id": state.id,
         "spec_id": state.spec_id,
@@ -52,7 +52,7 @@ def session_view(state: SessionState, spec: Spec | None, now: datetime) -> dict[
             "gate_cycles": {i: gate.cycles for i, gate in state.phase_gates.items()},
         },
         "phase_gates": {i: g.model_dump(mode="json") for i, g in state.phase_gates.items()},
-        "pending_manual_gate_ack": _dump(state.pending_manual_gate_ack),
+        "pending_manual_gate_ack": ack.model_dump(mode="json") if ack else None,
         "last_heartbeat_at": _iso(state.context.last_heartbeat_at),
         "changed_commands": [] if spec is None else changed_commands(state, spec),
         "proven_tree": state.proven.tree if state.proven else None,
@@ -112,7 +112,7 @@ def staleness(due: Iterable[Deadline], now: datetime) -> dict[str, Any]:
 
 
 def progress_view(state: SessionState, now: datetime) -> dict[str, Any]:
-    """Return seed 002's resumption figures; durations in seconds, phases counted from 1."""
+    """Return the progress figures; durations in seconds, phases counted from 1."""
     total = state.workflow_structure.total_phases
     closed = {i: t for i, t in state.phase_timing.items() if t.completed_at is not None}
     durations = [t.duration_seconds for t in closed.values() if t.duration_seconds is not None]
@@ -136,10 +136,11 @@ def progress_view(state: SessionState, now: datetime) -> dict[str, Any]:
 
 
 def resume_context(core: Core, state: SessionState, spec: Spec, last: str | None) -> dict[str, Any]:
-    """Return what a caller with an empty context needs to go on (seed 000 «Resume context»)."""
+    """Return what a caller with an empty context needs to go on."""
     files, available = _files_touched(core, state)
     pending = Progress.of(state, spec).pending.get(state.active_phase_id or "", ())
     phase = spec.phase(state.active_phase_id)
+    titles = {phase.id: phase.title for phase in spec.phases}
     return {
         "spec_id": state.spec_id,
         "spec_title": spec.title,
@@ -150,7 +151,7 @@ def resume_context(core: Core, state: SessionState, spec: Spec, last: str | None
             _completed_task(task_id, spec, files) for task_id in state.completed_task_ids[-_RECENT:]
         ],
         "completed_phases": [
-            {"phase_id": i, "title": _title(spec, i), "gate_status": gate.status}
+            {"phase_id": i, "title": titles.get(i), "gate_status": gate.status}
             for i, gate in state.phase_gates.items()
             if gate.is_satisfied
         ],
@@ -235,7 +236,7 @@ def _phase_row(state: SessionState, shape: PhaseShape) -> dict[str, Any]:
 
 
 def _resumption_status(state: SessionState, *, is_stalled: bool) -> str:
-    """Return the status with which somebody who takes up the work should reckon (seed 002)."""
+    """Return the status that a caller who takes up the work should expect."""
     if state.status is not SessionStatus.RUNNING:
         return state.status
     if state.gate(state.active_phase_id or "").status is GateStatus.FAILED:
@@ -265,11 +266,6 @@ def _seconds_in(timing: PhaseTiming | None, now: datetime) -> float | None:
     return max((now - timing.started_at) / timedelta(seconds=1), 0.0)
 
 
-def _title(spec: Spec, phase_id: str) -> str | None:
-    phase = spec.phase(phase_id)
-    return phase.title if phase else None
-
-
 def _reported(state: SessionState) -> dict[str, Any] | None:
     """Return what is known of the last report, whose step is outstanding no more."""
     report = state.last_report
@@ -280,10 +276,6 @@ def _reported(state: SessionState) -> dict[str, Any] | None:
         "outcome": report.outcome,
         "recorded_at": report.recorded_at.isoformat(),
     }
-
-
-def _dump(record: Any) -> Any:
-    return None if record is None else record.model_dump(mode="json")
 
 
 def _iso(moment: datetime | None) -> str | None:

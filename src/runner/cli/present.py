@@ -20,7 +20,6 @@ from runner.app.notify.notifier import Notifier
 from runner.app.notify.trial import unready
 from runner.app.run_log import RunLog
 from runner.app.startup_failure import never_began
-from runner.app.workspace_flag import Placing, place_to_name
 from runner.cli.presenter.factory import OutputFormat, make_presenter
 from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
@@ -29,6 +28,7 @@ from runner.credentials import Redactor
 from runner.errors import ConfigError, RunnerError
 from runner.events import Notice, RunEnded, RunEvent, RunResult
 from runner.ports import RunSink
+from runner.report.workspace_flag import Placing, place_to_name
 from runner.text.messages import plural, reason
 from runner.text.safe import inert
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import typer
 
-from runner.app.workspace_flag import place_to_name
 from runner.autonomy.enums import TERMINAL_STATUSES
-from runner.autonomy.placing import placed, placed_command
 from runner.checkpoints.ledger import was_rolled_back
 from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
@@ -32,6 +30,7 @@ from runner.records.spending import SpendBook
 from runner.report.facts import Need, RunOutcome
 from runner.report.outcome import NO_SESSION, needs_of, outcome_of
 from runner.report.words import Words
+from runner.report.workspace_flag import place_to_name, placed, placed_command
 from runner.text.output import Output
 from runner.text.safe import json_text
 

@@ -334,7 +334,7 @@ class SteppedFlow:
         return await self._report(step, outcome, context)
 
     def _goes_on(self, answer: SessionAnswer) -> bool:
-        """Whether a rest is resolved here: `run` is itself the supervisor of seed 003."""
+        """Whether a rest is resolved here: `run` is itself the supervisor."""
         if answer.status is not SessionStatus.PAUSED:
             return False
         reason = answer.pause_reason

@@ -1,7 +1,6 @@
 """`runner sync`: one sync session, then verify until every deliverable was checked.
 
-Seed 001 §3.4, §7.3.3: the first session checks no condition of its own; the tracker starts when
-it has completed.
+The first session checks no condition of its own; the tracker starts when it has completed.
 """
 
 from collections.abc import Callable, Mapping
@@ -96,7 +95,7 @@ class SyncFlow:
         return judged
 
     def _all_verified(self, situation: Situation) -> Ending | None:
-        """Priority 3 of `sync`: every active deliverable was checked (seed 001 §8.8)."""
+        """Priority 3 of `sync`: every active deliverable was checked."""
         if not self._tracker.all_verified:
             return None
         return Ending(

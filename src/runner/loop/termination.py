@@ -1,4 +1,4 @@
-"""When a run ends, and why: seed 001 §3.4 as one ordered table of small named rules.
+"""When a run ends, and why: one ordered table of small named rules.
 
 The rules are pure. The first that answers ends the run; the order is the seed's priority,
 with the conditions it does not know put where they can't hide a more important one.

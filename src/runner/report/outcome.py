@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.autonomy.enums import TERMINAL_STATUSES
-from runner.autonomy.placing import placed_command, placed_text
 from runner.deliverables.model import StatusFile
 from runner.loop.plan_decision import PlanDecision
 from runner.records.phases import claimed_only, closed_unverified, phase_rows
 from runner.report.facts import Need, RunFact, RunOutcome
 from runner.report.words import Words, name, rows, table
+from runner.report.workspace_flag import placed_command, placed_text
 
 _MANY = 10
 _REASONS: Mapping[str, str] = {
@@ -114,7 +114,7 @@ def needs_of(
         run_command: `runner run` for this project.
         sync_command: `runner sync` for it.
         plan: what is to be decided about the plan, None where nothing is.
-        place: what commands need to mean this project (`runner.autonomy.placing`).
+        place: what commands need to mean this project (`runner.report.workspace_flag`).
     """
     if driven:
         return

@@ -35,7 +35,7 @@ _Context = ServerRequestContext[Any, Any]
 NAME = "runner"
 MAINTENANCE_SECONDS = 6 * 60 * 60.0
 _THREADS = 16
-# A lock is waited for 5 s, as long as the shortest budget; LOCK_TIMEOUT is to be told, then.
+# A lock is waited for 5 s, as long as the shortest budget; LOCK_TIMEOUT must still be answered then.
 _GRACE_SECONDS = 1.0
 _VERSION_SECONDS = 2.0
 _LEAST_SECONDS = 1e-9  # too little for any change
@@ -125,13 +125,13 @@ class ToolCallPool:
     def _run(self, request: ToolRequest, arrived: float) -> Envelope:
         """Answer in a thread, within what waiting for it has left of the call's time.
 
-        With the whole time again, a call could change something after its TIMEOUT was told.
+        With the whole time again, a call could change something after TIMEOUT was answered.
         """
         left = request.seconds - (time.monotonic() - arrived)
         return self._surface.answer(request._replace(seconds=max(left, _LEAST_SECONDS)))
 
     async def _timed_out(self, request: ToolRequest) -> Envelope:
-        """Return TIMEOUT, with the session's version for the caller to compare (seed 000)."""
+        """Return TIMEOUT, with the session's version for the caller to compare."""
         version = None
         with anyio.move_on_after(_VERSION_SECONDS):
             version = await anyio.to_thread.run_sync(
@@ -170,11 +170,11 @@ async def _stop_on_signal(
 
 
 async def maintain(plane: ControlPlane, seconds: float = MAINTENANCE_SECONDS) -> None:
-    """Do now and every six hours, for ever, what a long-lived server owes its workspace."""
+    """Do now and every six hours, forever, a long-lived server's maintenance."""
     while True:
         try:
             done = await anyio.to_thread.run_sync(plane.maintain, abandon_on_cancel=True)
-        except Exception:  # noqa: BLE001 - the server goes on, and tries again
+        except Exception:  # noqa: BLE001 - the server continues and tries again
             _LOG.exception("maintenance failed")
         else:
             _LOG.info("maintenance: %s", done)

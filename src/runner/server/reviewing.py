@@ -33,7 +33,7 @@ class AgentReviewer:
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def close(self) -> None:
-        """Ask every review under way to end, with its agent: nobody is left to hear of it."""
+        """Ask every running review, and its agent, to end: nobody will read the answer."""
         for process in tuple(self._running):
             process.send_signal(signal.SIGTERM)
 

@@ -1,4 +1,4 @@
-"""Every call that the server takes, and the command behind it (CONTRACT §7, seeds 000 and 003).
+"""Every call that the server takes, and the command behind it (CONTRACT §7).
 
 One row is one call: a tool, its `action`, and where the action has several, its `command`.
 What a call takes is said by the command's own model of parameters, nowhere else.
@@ -139,4 +139,4 @@ LEGACY: Mapping[tuple[str, str], Route] = {
     for route in ROUTES
     if route.action in ("session", "session-step")
 }
-"""Names of before: `session-start`, `session-step-next`, … (seed 003 WS1)."""
+"""Names of before: `session-start`, `session-step-next`, …."""

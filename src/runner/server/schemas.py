@@ -69,7 +69,8 @@ def tool_schema(calls: Mapping[Route, Schema], legacy: Iterable[str]) -> Schema:
     for name in dict.fromkeys(n for schema in calls.values() for n in schema["properties"]):
         if name not in ("action", "command"):
             variants = [s["properties"][name] for s in calls.values() if name in s["properties"]]
-            properties[name] = _noted(name, merged(variants))
+            note = {"description": NOTES[name]} if name in NOTES else {}
+            properties[name] = merged(variants) | note
     return {
         "type": "object",
         "properties": properties,
@@ -152,10 +153,6 @@ def _action(calls: Iterable[Route], legacy: Sequence[str]) -> Schema:
 
 def _choice(values: Iterable[str]) -> Schema:
     return {"type": "string", "enum": list(dict.fromkeys(values))}
-
-
-def _noted(name: str, schema: Schema) -> Schema:
-    return schema | ({"description": NOTES[name]} if name in NOTES else {})
 
 
 def _tidy(schema: Any, definitions: Mapping[str, Schema]) -> Any:

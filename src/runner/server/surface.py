@@ -17,15 +17,14 @@ from runner.autonomy.commands.session_config import (
 )
 from runner.autonomy.envelope import Envelope, failure
 from runner.autonomy.inputs import Input
-from runner.autonomy.placing import place_of, placed
 from runner.autonomy.service import ControlPlane, new_ulid
-from runner.server.capabilities import TARGET as CAPABILITIES
-from runner.server.capabilities import capabilities
+from runner.report.workspace_flag import place_of, placed
 from runner.server.routes import LEGACY, ROUTES, SHORTEST, Local, Route
 from runner.server.schemas import Schema, call_schema
 
 _LOG = logging.getLogger(__name__)
 _GATE = ("review", "gate")
+_CAPABILITIES = ("server", "capabilities")
 
 
 Reviewer = Callable[[Mapping[str, Any], float], Envelope]
@@ -86,7 +85,7 @@ class Surface:
                 found[route] = command.params
             elif route.target[0] == Local.SESSION_CONFIG.value:
                 found[route] = SessionConfigParams
-            elif route.target == CAPABILITIES:
+            elif route.target == _CAPABILITIES:
                 found[route] = Input
         return found
 
@@ -127,15 +126,15 @@ class Surface:
         return envelope
 
     def state_version(self, request: ToolRequest) -> int | None:
-        """Return the version of the session that a request is about, None when nobody knows."""
+        """Return the version of the session that a request is about, None when unknown."""
         named = {k: v for k, v in request.params.items() if k in ("session_id", "spec_id")}
         version = self._plane.call("session", "status", **named)["data"].get("state_version")
         return version if isinstance(version, int) else None
 
     def _run(self, request: ToolRequest) -> Envelope:
         group, command = request.route.target
-        if request.route.target == CAPABILITIES:
-            return capabilities(self._plane, self.calls, request.params)
+        if request.route.target == _CAPABILITIES:
+            return self._capabilities(request.params)
         if self._reviewer is not None and _wants_review(request):
             refused = self._plane.role_preflight([_GATE])
             return refused or self._reviewer(request.params, request.seconds)
@@ -143,6 +142,17 @@ class Surface:
             return self._config.call(command, request.params, request.seconds)
         seconds = {"timeout_seconds": request.seconds}
         return self._plane.call(group, command, **request.params, **seconds)
+
+    def _capabilities(self, values: Mapping[str, Any]) -> Envelope:
+        """Return what the build supports and has enabled, and the calls of this surface."""
+        envelope = self._plane.call(*_CAPABILITIES, **values)
+        if envelope["success"]:
+            envelope["data"]["action_shapes"] = {
+                "canonical": [route.shape for route in self.calls],
+                "legacy": {old: route.shape for (_, old), route in LEGACY.items()},
+                "removal_target": REMOVAL_TARGET,
+            }
+        return envelope
 
     def _find(self, tool: str, action: object, command: object) -> Route:
         rows = [route for route in self.calls if route.tool == tool]
@@ -206,7 +216,7 @@ def _seconds(route: Route, wanted: Any) -> float:
 def _deprecation(
     old: Route | None, action: str, route: Route, params: Mapping[str, Any]
 ) -> dict[str, str] | None:
-    """Return what to say about a name, or a way, that will go (seed 003 WS7)."""
+    """Return what to say about a name, or a way, that will go."""
     shape = None if old is None else route.shape
     if route.action == Local.SESSION_CONFIG.value and (command := replacement(params)):
         shape = f"task(action='session', command='{command}')"

@@ -32,7 +32,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from runner.autonomy.plain_json import DuplicateKeyError, no_key_twice
+from runner.autonomy.inputs import DuplicateKeyError, no_key_twice
 
 MAX_LINE = 32 * 1024 * 1024
 _CHUNK = 64 * 1024
@@ -113,7 +113,7 @@ class _Wire:
         self._answered = anyio.Event()
 
     async def accept(self, line: bytes | None) -> None:
-        """Pass on the message in a line, or answer that it is none; None is a line too long."""
+        """Pass on the message in a line, or answer that it is invalid; None is a line too long."""
         if line is None:
             text = f"A message may have {MAX_LINE} bytes."
             await self._refuse(None, INVALID_REQUEST, text)
@@ -127,7 +127,7 @@ class _Wire:
         if isinstance(message, JSONRPCRequest):
             self._waiting.add(message.id)
         elif isinstance(message, JSONRPCNotification):
-            if "id" in found:  # a request whose id is none, and so lost on the way
+            if "id" in found:  # a request with an invalid id, which can't be answered
                 await self._refuse(*_explain(line))
                 return
             self._forget_cancelled(message)
@@ -142,7 +142,7 @@ class _Wire:
         self._arriving.close()
 
     async def write_to(self, end: int, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Write messages until the server ends, or whoever reads them does."""
+        """Write messages until the server ends, or its reader does."""
         async with leaving:
             async for item in leaving:
                 try:
@@ -222,7 +222,7 @@ def _line(message: JSONRPCMessage) -> bytes:
 
 
 def _explain(line: bytes) -> tuple[int | str | None, int, str]:
-    """Return which request a broken line was, as far as it can be told, and what is wrong."""
+    """Return which request a broken line was, as far as that is known, and what is wrong."""
     try:
         found = json.loads(line, parse_int=_short_int, object_pairs_hook=no_key_twice)
     except DuplicateKeyError as error:

@@ -14,8 +14,8 @@ from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
 from runner.autonomy.service import ControlPlane
 from runner.autonomy.signals import error_actions, recommended_actions
 from runner.cli.app import app
-from runner.cli.control.commands import ControlCommand
-from runner.cli.control.environment import control_variables
+from runner.cli.control.commands import ControlCommand, control_variables
+from runner.cli.control.parameters import parameters_of
 from runner.cli.lazy import RootGroup
 
 MODULES = ("session", "step", "review", "task", "journal", "capabilities")
@@ -121,3 +121,39 @@ def _tour() -> list[str]:
 @pytest.mark.parametrize("command", _tour())
 def test_every_command_of_the_tour_can_be_typed(command: str) -> None:
     _parse(shlex.split(command.split(" >", maxsplit=1)[0])[1:])
+
+
+def test_every_parameter_has_a_help() -> None:
+    bare = [
+        (*key, parameter.key)
+        for key, command in _declared().items()
+        for parameter in command.parameters
+        if not parameter.help
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("command", "key", "expected"),
+    [
+        (("session", "start"), "gates_required", "--gates-required/--no-gates-required"),
+        (("session", "start"), "max_tasks_per_session", "N"),
+        (("session", "start"), "gate_policy", "strict|lenient|manual"),
+        (("session", "list"), "status_filter", "running|paused|completed|failed|ended"),
+        (("step", "next"), "last_step_result", "--result"),
+        (("review", "gate"), "findings", "JSON|@FILE|-"),
+        (("task", "block"), "task_id", "TASK_ID"),
+        (("task", "block"), "autonomy_step_proof", "TOKEN"),
+    ],
+)
+def test_a_field_of_the_model_says_how_it_is_given(
+    command: tuple[str, str], key: str, expected: str
+) -> None:
+    (parameter,) = (p for p in parameters_of(*command) if p.key == key)
+    assert expected in (parameter.metavar, parameter.declaration)
+
+
+def test_only_what_configures_or_names_comes_from_the_environment() -> None:
+    from_environment = {p.key for p in parameters_of("task", "block") if p.from_environment}
+    assert from_environment == {"session_id", "spec_id", "autonomy_step_proof"}
+    assert not any(p.from_environment for p in parameters_of("session", "reset"))

@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 from tests.cli.control.kit import Cli
 
-from runner.autonomy.placing import place_of
 from runner.cli.control.scene import Scene, screen_width, span
+from runner.report.workspace_flag import place_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -131,7 +131,9 @@ def test_a_bug_is_an_envelope_too_and_stays_a_failure(
     def broken(_plane: object, _values: object) -> dict[str, Any]:
         raise ZeroDivisionError
 
-    command = ControlCommand("x", "broken", "A command.", (), lambda _: iter(()), perform=broken)
+    command = ControlCommand(
+        "x", "broken", "A command.", lambda _: iter(()), perform=broken, own_parameters=()
+    )
     application = typer.main.get_command(control_command(command))
     with pytest.raises(ZeroDivisionError):
         application(args=["--json", "--workspace", str(cli.workspace)], standalone_mode=False)

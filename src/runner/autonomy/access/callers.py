@@ -1,4 +1,4 @@
-"""What a caller of the control plane is, and what that lets it do (seed 003 WS6)."""
+"""What a caller of the control plane is, and what that lets it do."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -62,7 +62,7 @@ LOOP_COMMANDS: tuple[Key, ...] = (
     ("step", "heartbeat"),
     ("review", "gate"),
 )
-"""What whoever drives a session through must be able to do; the role preflight asks for it."""
+"""Permissions needed to drive a session; the role preflight checks them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ PRIVILEGES: Mapping[Key, tuple[Privilege, ...]] = {
         Privilege("session start with force", lambda params: params.force),
     ),
     ("session", "resume"): (
-        # A person lets the phase pass: whoever runs the work must not do so for itself.
+        # A person lets the phase pass: the caller that runs the work must not do so itself.
         Privilege("acknowledge a gate review", lambda params: params.acknowledge_gate_review),
     ),
     ("review", "gate"): (

@@ -19,7 +19,7 @@ from runner.config.postures import Role
 from runner.errors import RunnerError
 from runner.files import locked, read_regular, write_atomic
 
-# The record stands in the user's state folder and not in the project: a refused call changes
+# The record is in the user's state folder and not in the project: a refused call changes
 # nothing there, and an agent that is confined to the project can't forget its refusals.
 
 

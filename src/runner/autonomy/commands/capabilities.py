@@ -1,4 +1,4 @@
-"""capabilities: what this build supports, and what is enabled now for this caller (WS2).
+"""capabilities: what this build supports, and what is enabled now for this caller.
 
 Discovery is a hint; the answer of a call is the truth. This answer is made of the tables that the
 calls themselves are judged by, so that the two can't drift apart.

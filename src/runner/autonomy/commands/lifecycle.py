@@ -1,4 +1,4 @@
-"""start, status, pause, resume, rebase, end and reset (seed 000 «session»)."""
+"""start, status, pause, resume, rebase, end and reset."""
 
 import contextlib
 from collections.abc import Callable
@@ -115,7 +115,7 @@ class LifecycleCommands:
     def sweep(self) -> dict[str, int]:
         """Pause what has gone stale and remove what has expired; for long-lived servers.
 
-        Sessions that somebody works on are left to them.
+        Sessions whose lock is held are left alone.
         """
         paused = 0
         for session_id in self._core.store.active().values():
@@ -263,7 +263,7 @@ def start_options(defaults: StartOptions, params: StartParams) -> StartOptions:
 
 
 def _limits(defaults: SessionLimits, params: StartParams) -> SessionLimits:
-    """Return the limits; the first heartbeat is due before a later one would be (seed 000)."""
+    """Return the limits; the first heartbeat is due before a later one would be."""
     limits = _over(defaults, params)
     stale, grace = limits.heartbeat_stale_minutes, limits.heartbeat_grace_minutes
     if grace < stale:

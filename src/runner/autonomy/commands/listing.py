@@ -87,9 +87,14 @@ class _Row(NamedTuple):
 
     @property
     def spec_id(self) -> str | None:
-        """Its spec, None when nobody knows that any more."""
+        """Its spec, None when that is unknown."""
         found: str | None = self.view["spec_id"]
         return found
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is not over; a damaged one counts as live."""
+        return self.is_damaged or not self.view["status"].is_terminal
 
 
 class Listing:
@@ -128,7 +133,7 @@ class Listing:
         rows = [row for row in self._rows() if spec_id is None or row.spec_id in (None, spec_id)]
         if not rows:
             return None
-        return self._view(max(rows, key=lambda row: (_is_live(row), _order(row))))
+        return self._view(max(rows, key=lambda row: (row.is_live, _order(row))))
 
     def view(self, session_id: str) -> dict[str, Any] | None:
         """Return the view of a session, None when there is none; like `latest`, it only reads.
@@ -142,11 +147,12 @@ class Listing:
     def summaries(self, spec_id: str) -> list[dict[str, Any]]:
         """Return the sessions of a spec in short, the oldest first. Raises OSError."""
         now = self._core.clock()
-        rows = sorted((row for row in self._rows() if row.spec_id == spec_id), key=_age)
-        return [_shown(row, now) for row in rows]
+        rows = [row for row in self._rows() if row.spec_id == spec_id]
+        # An id begins with the time.
+        return [_shown(row, now) for row in sorted(rows, key=lambda row: row.session_id)]
 
     def events(self, params: EventsParams) -> CommandAnswer:
-        """List a session's journal, newest first (seed 003 WS4)."""
+        """List a session's journal, newest first."""
         session_id = params.session_id or self._core.resolve(params)
         self._core.store.heal(session_id)
         end = None
@@ -241,10 +247,6 @@ def _shown(row: _Row, now: datetime) -> dict[str, Any]:
     return {**row.view, **staleness(row.deadlines, now)}
 
 
-def _age(row: _Row) -> str:
-    return row.session_id  # which begins with the time
-
-
 def _session_position(params: ListParams) -> tuple[str, str]:
     """Return where the next page of sessions begins.
 
@@ -265,10 +267,6 @@ def _session_position(params: ListParams) -> tuple[str, str]:
 
 def _filters(params: ListParams) -> list[str]:
     return [params.status_filter or "", params.spec_id or ""]
-
-
-def _is_live(row: _Row) -> bool:
-    return row.is_damaged or not row.view["status"].is_terminal
 
 
 def _matches(row: _Row, params: ListParams) -> bool:

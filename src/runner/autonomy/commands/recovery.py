@@ -1,4 +1,4 @@
-"""What to do with a session that can't go on: make it anew, or remove it."""
+"""Recreate or remove a session that can't continue."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ class Recovery:
         return CommandAnswer(data)
 
     def remake(self, session_id: str, error: RefusedError) -> tuple[Held, Spec]:
-        """Make a damaged session anew from the spec, with the defaults of `start`.
+        """Recreate a damaged session from the spec, with the defaults of `start`.
 
         What it had reviewed is reviewed again. Only for what `is_damaged` says yes to.
         """
@@ -67,7 +67,7 @@ class Recovery:
             raise error
         with self._core.store.session_lock(session_id):
             if self._is_readable(session_id):
-                raise error  # somebody else has just made it anew
+                raise error  # another caller has just recreated it
             left = self._core.store.remains_of(session_id)
             made = start_session(
                 spec,
@@ -76,8 +76,8 @@ class Recovery:
                 session_id=session_id,
                 after=left.head.seq,
             )
-            # It goes on after the last known version, so that no copy of the damaged one is ever
-            # taken for the later of the two.
+            # It continues after the last known version, so that no copy of the damaged session
+            # is ever taken for the later one.
             version = made.state.state_version + left.version
             following = made.state.evolve(journal_head=left.head, state_version=version)
             made = replace(made, state=following)

@@ -1,4 +1,4 @@
-"""review gate: a verdict becomes single-use evidence (seed 000 «fidelity-gate»).
+"""review gate: a verdict becomes single-use evidence.
 
 Whoever reviews - the loop's agent, `runner review gate`, an MCP caller - hands a verdict with its
 findings to `Reviewing.gate`. A review that could not run has no verdict: it is never handed in

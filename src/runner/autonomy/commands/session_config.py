@@ -1,4 +1,4 @@
-"""`session-config`, which was there before sessions were durable (seed 000 «session-config»)."""
+"""`session-config`, which was there before sessions were durable."""
 
 from collections.abc import Mapping
 from typing import Any

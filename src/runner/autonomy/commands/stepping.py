@@ -1,4 +1,4 @@
-"""next, report, replay and heartbeat (seed 000 «session-step»)."""
+"""next, report, replay and heartbeat."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""task list, prepare, and the protected changes of a deliverable (seed 000, section 6)."""
+"""task list, prepare, and the protected changes of a deliverable."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ _STATUS_AFTER: dict[TaskAction, TaskStatus | None] = {
 
 
 _NO_REASON = "No reason was given."
-"""Of a block in a session: whoever works there claims something, with or without a reason."""
+"""The reason of a block in a session that gives none."""
 
 
 class Tasks:

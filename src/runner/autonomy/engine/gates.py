@@ -1,4 +1,4 @@
-"""Gate evidence: minting, checking, and what a verdict means under a policy (seed 000)."""
+"""Gate evidence: minting, checking, and what a verdict means under a policy."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Pause, resume, end and heartbeat, as pure transitions (seed 000 «State Transitions»)."""
+"""Pause, resume, end and heartbeat, as pure transitions."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -86,7 +86,8 @@ def resume_session(
     _require_resumable(state, options, env)
     if state.status is SessionStatus.FAILED:
         _require_same_structure(state, spec)
-    before = _cause_of_rest(state, env)
+    stale = stale_reason(state, env.now)
+    before = stale[0] if stale else state.pause_reason or state.failure_reason
     state = _acknowledge(state, options)
     draft = JournalDraft(
         EntryType.SESSION,
@@ -98,16 +99,11 @@ def resume_session(
     return finish(turn, {"last_pause_reason": before})
 
 
-def _cause_of_rest(state: SessionState, env: Env) -> str | None:
-    stale = stale_reason(state, env.now)
-    return stale[0] if stale else state.pause_reason or state.failure_reason
-
-
 def wake(state: SessionState, env: Env) -> SessionState:
     """Return a running session in which the cause of its rest is resolved.
 
     Limits, staleness, errors and the context start fresh. A gate that the session rested for is
-    judged again; for any other rest its findings are still to be mended.
+    judged again; for any other rest its findings must still be fixed.
     """
     phase_id = state.active_phase_id or ""
     if state.pause_reason is PauseReason.PHASE_COMPLETE:

@@ -1,4 +1,4 @@
-"""The write lock: which changes of deliverables a step's proof allows (seed 000, section 6).
+"""The write lock: which changes of deliverables a step's proof allows.
 
 A proof is single-use for each action on the step's own deliverable, and retired when the step
 is reported (DESIGN §5).

@@ -1,4 +1,4 @@
-"""Rules 4 to 8: the spec is intact, the session may go on, and nobody fell asleep."""
+"""Rules 4 to 8: the spec is intact, the session may go on, and its caller is alive."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ def spec_is_readable(turn: EngineTurn) -> EngineTurn | Stop:
 def spec_is_unchanged(turn: EngineTurn) -> EngineTurn | Stop:
     """Rule 4: the structure is the one that the session works by.
 
-    Equal metadata stands for an equal structure, except when a phase is left (`crossed`
+    Equal metadata means an equal structure, except when a phase is left (`crossed`
     makes the service read the spec afresh, and the reading then counts).
     """
     state, spec = turn.state, turn.spec
@@ -129,7 +129,7 @@ def stale_reason(state: SessionState, now: datetime) -> Deadline | None:
 
 
 def deadlines(state: SessionState) -> tuple[Deadline, ...]:
-    """Return after when a session counts as paused, and why, if nobody does anything meanwhile."""
+    """Return after when a session counts as paused, and why, without any activity until then."""
     if state.status is not SessionStatus.RUNNING:
         return ()
     heartbeat = (PauseReason.HEARTBEAT_STALE, heartbeat_due(state))

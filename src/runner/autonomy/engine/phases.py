@@ -99,7 +99,7 @@ def review_is_acknowledged(turn: EngineTurn) -> EngineTurn | Stop:
 
 
 def feedback_is_addressed(turn: EngineTurn) -> EngineTurn | Stop:
-    """Rule 13: a failed review is mended unasked, or a person is needed."""
+    """Rule 13: the findings of a failed review are fixed automatically, or a person is needed."""
     gate = _open_gate(turn)
     if gate is None or gate.status is not GateStatus.FAILED or gate.remediated:
         return turn
@@ -114,7 +114,7 @@ def feedback_is_addressed(turn: EngineTurn) -> EngineTurn | Stop:
 
 
 def gate_is_retried(turn: EngineTurn) -> EngineTurn | Stop:
-    """Rule 14: mended findings are reviewed again."""
+    """Rule 14: fixed findings are reviewed again."""
     gate = _open_gate(turn)
     if gate is None or gate.status is not GateStatus.FAILED or not gate.remediated:
         return turn
@@ -183,7 +183,7 @@ def work_is_complete(turn: EngineTurn) -> EngineTurn | Stop:
 
 
 def enter_phase(state: SessionState, phase_id: str, turn: EngineTurn) -> SessionState:
-    """Make the phase the active one; its own count of reviews goes on."""
+    """Make the phase the active one; its own count of reviews continues."""
     timing = state.phase_timing.get(phase_id) or PhaseTiming(started_at=turn.env.now)
     reopened = timing.evolve(completed_at=None, duration_seconds=None)
     return state.evolve(

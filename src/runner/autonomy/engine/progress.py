@@ -15,7 +15,7 @@ class Progress:
     """One look at the spec with the eyes of a session.
 
     Completed is what this session accepted a report for (or found passed when it started or
-    was rebased), never what a file says in between: nobody marks work as done behind its back.
+    was rebased), never what a file says in between: nothing else can mark work as done.
     Blocked is what the spec says.
     """
 
@@ -77,7 +77,7 @@ class Progress:
 
     @property
     def left_out(self) -> tuple[SpecTask, ...]:
-        """The deliverables that a caller skipped and nobody passed or blocked since."""
+        """The deliverables that a caller skipped and that were neither passed nor blocked since."""
         return tuple(
             task
             for task in self.spec.tasks.values()
@@ -141,7 +141,7 @@ class Progress:
         Args:
             state: of the session.
             phase: the phase.
-            tree: the work tree as it is now, None where nobody can look at it.
+            tree: the work tree as it is now, None where it can't be read.
         """
         if not self.is_judged(phase) or state.gate(phase.id).verification_skipped:
             return True
@@ -168,6 +168,6 @@ class Progress:
 def tree_identity(state: SessionState, tree: str | None) -> str:
     """Return what tells one state of the work from another.
 
-    Where nobody can look at the tree, each report of work stands for another state.
+    Where the tree can't be read, each report of work counts as another state.
     """
     return f"work:{state.work_reports}" if tree is None else f"tree:{tree}"

@@ -1,4 +1,4 @@
-"""Rebase: take over an edited spec and keep what was done (seed 000 «rebase»)."""
+"""Rebase: take over an edited spec and keep what was done."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

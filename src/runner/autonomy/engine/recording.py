@@ -113,7 +113,7 @@ def record_outcome(turn: EngineTurn) -> EngineTurn | Stop:
 
 
 def _may_have_changed_work(report: StepReport) -> bool:
-    """Whether somebody worked in the step; in a verification that failed, somebody tried to."""
+    """Whether the step did work; a failed verification counts as an attempt."""
     if report.step_type is StepType.EXECUTE_VERIFICATION:
         return report.outcome is StepOutcome.FAILURE
     return report.step_type is not StepType.RUN_FIDELITY_GATE
@@ -175,7 +175,7 @@ def _is_blocked(turn: EngineTurn, task_id: str) -> bool:
 
 
 def complete_task(state: SessionState, phase_id: str, task_id: str) -> SessionState:
-    """Count the deliverable as completed, once; its phase is to be judged anew."""
+    """Count the deliverable as completed, once; its phase must be judged again."""
     if task_id in state.completed_task_ids:  # by hand, without the lock, while its step was out
         return state.with_counters(consecutive_errors=0)
     counters = state.counters
@@ -241,7 +241,7 @@ def _proven(turn: EngineTurn, step: IssuedStep) -> ProvenTree:
 def _reopen_phase(
     turn: EngineTurn, report: StepReport, step: IssuedStep, receipt_hash: str | None
 ) -> EngineTurn:
-    """Have a closed phase whose commands fail on the final tree mended, verified and reviewed.
+    """Fix, verify and review a closed phase whose commands fail on the final tree.
 
     That is a finding and no error of the caller's; `reverified` bounds it. A waiver of the gate
     stays: it never was about the verification.

@@ -45,9 +45,9 @@ def start_session(
         spec: what the session is for.
         options: what the caller chose.
         env: time, ids and key.
-        session_id: of a session that is made anew because its file was lost; else None.
+        session_id: of a session that is recreated because its file was lost; else None.
         after: the last number in the journal of such a session.
-        lost: live sessions that vanished with all their files; this one stands in for them.
+        lost: live sessions that vanished with all their files; this one replaces them.
     """
     passed = tuple(t.id for t in spec.tasks.values() if t.status is TaskStatus.PASSED)
     state = SessionState(

@@ -1,4 +1,4 @@
-"""The hot path: seed 000 «Orchestration Rules» as a list, and the few lines that walk it."""
+"""The hot path: the orchestration rules as a list, and the few lines that walk it."""
 
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.engine.clock import require_after_issue
@@ -171,7 +171,7 @@ def next_step(
 
     Args:
         state: as read; it is not changed.
-        spec: a reading of the spec, None when there is none that can be read.
+        spec: a reading of the spec, None when no spec can be read.
         report: on the outstanding step; None where none is owed.
         env: time, ids and key.
         spec_problem: why there is no spec, for people.

@@ -17,7 +17,7 @@ from runner.autonomy.spec.structure import Spec, command_hash
 from runner.autonomy.tokens import step_proof_token, token_hash
 
 # The text of commands is no structure: a change of it stops nothing. It decides what a verification
-# proves, though, so it is told wherever it counts.
+# proves, though, so it is reported wherever it counts.
 
 
 def change_of_commands(state: SessionState, spec: Spec, phase_id: str) -> dict[str, Any] | None:
@@ -123,7 +123,7 @@ INSTRUCTIONS: Mapping[StepType, tuple[CallInstruction, ...]] = {
 def issue_step(turn: EngineTurn, issue: Issue) -> tuple[EngineTurn, dict[str, Any]]:
     """Make the step outstanding, with a fresh proof, and return it as the caller sees it.
 
-    The token stands in it as None; whoever gives the answer derives it.
+    Its token is None; the code that answers derives it.
     """
     state, spec = turn.state, turn.known_spec
     gate = state.gate(issue.phase_id)
@@ -188,7 +188,7 @@ def describe_step(
 def describe_stop(
     turn: EngineTurn, step_type: StepType, message: str, reason: PauseReason | None = None
 ) -> dict[str, Any]:
-    """Return a `pause` or `complete_spec` step; nobody reports on it."""
+    """Return a `pause` or `complete_spec` step; no report follows."""
     return {
         "step_id": turn.env.new_id("step"),
         "type": step_type,

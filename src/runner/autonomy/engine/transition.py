@@ -41,7 +41,7 @@ class Transition:
         changed: False when there is nothing to write.
         crossed: a phase was left, so that the spec must have been hashed afresh for this.
         detail: facts for the answers of lifecycle commands.
-        refusal: what the caller is told instead of `data`, once the state is written.
+        refusal: the caller's answer instead of `data`, once the state is written.
     """
 
     state: SessionState
@@ -210,7 +210,7 @@ def _end_completed(turn: EngineTurn) -> _Ending:
 
 
 def _trigger_of_rest(state: SessionState) -> dict[str, Any]:
-    """Name the trigger of a pause also to who comes after somebody else had met it."""
+    """Name the trigger of a pause to later callers, too."""
     if state.pause_reason is not PauseReason.HEARTBEAT_STALE:
         return {}
     return {"pause_trigger": ErrorCode.HEARTBEAT_STALE}

@@ -51,7 +51,7 @@ class Env:
         key: the local secret that tokens are derived with.
         keys: what signs gate evidence; None where nothing signed can be made or checked.
         signed_evidence: only signed evidence is made and accepted.
-        tree: identifies the work tree as it is now; None where nobody can look at it.
+        tree: identifies the work tree as it is now; None where it can't be read.
         tree_seen: whether `tree` was looked at for this turn. A turn for which it was not may
             come to the end of the work, and is then taken again with it.
     """
@@ -126,7 +126,7 @@ class EngineTurn(NamedTuple):
     """One request on its way through the rules. A tuple: a step copies it some fifteen times.
 
     Attributes:
-        spec: None when there is none that can be read.
+        spec: None when no spec can be read.
         spec_problem: why not, for people.
         report: what the caller reports, None for nothing.
         answered: the step that `report` was accepted for.

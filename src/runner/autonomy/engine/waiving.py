@@ -1,4 +1,4 @@
-"""What loosens a session's guarantees on purpose, and the journal's word about it (seed 004).
+"""What loosens a session's guarantees on purpose, and the journal's word about it.
 
 These are the firm boundaries: the server enforces them, a policy may let a person open them, and
 nobody opens them unseen.

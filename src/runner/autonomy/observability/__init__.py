@@ -1,1 +1,1 @@
-"""What the control plane tells about itself: metrics and structured logs (seed 000)."""
+"""What the control plane tells about itself: metrics and structured logs."""

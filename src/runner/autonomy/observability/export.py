@@ -46,7 +46,7 @@ def exporting(environ: Mapping[str, str], warn: Callable[[str], None]) -> Iterat
 
     Args:
         environ: the process's environment.
-        warn: is told when metrics were asked for and can't be had.
+        warn: called when metrics were requested but are unavailable.
     """
     otlp, path = _wants_otlp(environ), environ.get(METRICS_FILE)
     if not otlp and not path:

@@ -1,4 +1,4 @@
-"""The metrics of seed 000 «Observability», derived from what a call did and answered.
+"""The metrics, derived from what a call did and answered.
 
 Pure: a call and its envelope go in, measurements come out. Where they go is `meter`'s business.
 """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Without an SDK the OpenTelemetry API does nothing, and importing it would cost more than a whole
 # command line call; so it is imported only where a listener can be: in a process that has it
-# loaded, or that was told by the standard variables where its metrics go.
+# loaded, or that the standard variables tell where to send metrics.
 
 
 METER_NAME = "runner.autonomy"
@@ -45,7 +45,7 @@ def is_listening(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def emit(measurements: Sequence[Measurement]) -> None:
-    """Add the measurements to their instruments; free where nobody listens."""
+    """Add the measurements to their instruments; free without a listener."""
     if not measurements or not is_listening():
         return
     for metric, attributes, value in measurements:

@@ -159,10 +159,10 @@ class SpecSource:
 
         Args:
             fresh: read the file although nothing about it seems to have changed, and hash its
-                structure anew.
+                structure again.
 
         Raises:
-            SpecUnreadableError: there is none, or it is damaged.
+            SpecUnreadableError: it is missing or damaged.
         """
         spec = self._current(fresh=fresh).spec
         return replace(spec, fresh=True) if fresh else spec

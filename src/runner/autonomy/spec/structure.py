@@ -2,7 +2,7 @@
 
 Structure is what decides the order of steps: the phases in order, which of them are closed by
 verification commands, and in each the deliverables in order and whether they bring commands of
-their own. Titles, criteria and the text of commands are not (seed 000 «Spec Integrity»).
+their own. Titles, criteria and the text of commands are not.
 """
 
 import hashlib
@@ -101,7 +101,7 @@ class Spec:
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
-        """Where each deliverable stands in its phase."""
+        """Each deliverable's position in its phase."""
         return {task.id: at for phase in self.phases for at, task in enumerate(phase.tasks)}
 
     @cached_property
@@ -143,10 +143,10 @@ def hash_structure(shapes: Iterable[PhaseShape]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StructureDiff:
-    """What changed between two structures; ids in the order of the structure they stand in.
+    """What changed between two structures; ids in the order of their structure.
 
     Attributes:
-        reordered_phases: kept phases that stand in another order now.
+        reordered_phases: kept phases whose order changed.
         reordered_tasks: kept deliverables whose order within their phase changed.
         moved_tasks: kept deliverables that belong to another phase now.
         retyped: kept phases and deliverables that gained or lost verification commands.

@@ -67,7 +67,7 @@ class Anchors:
         return None
 
     def write(self, session_id: str, anchor: Anchor) -> None:
-        """Note how a session stands now. Not synced to the disk: behind is harmless.
+        """Note a session's version and status. Not synced to disk: an old note is harmless.
 
         Raises OSError.
         """

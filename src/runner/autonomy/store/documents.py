@@ -83,7 +83,7 @@ class Documents:
         self._workspace = workspace
 
     def review_path(self, session_id: str, phase_id: str, gate_attempt_id: str) -> str:
-        """Return where a review stands, relative to the workspace where it is inside."""
+        """Return a review's path, relative to the workspace if it is inside."""
         path = self._review(session_id, phase_id, gate_attempt_id)
         inside = path.is_relative_to(self._workspace)
         return (path.relative_to(self._workspace) if inside else path).as_posix()
@@ -93,14 +93,15 @@ class Documents:
 
         Args:
             evidence: the review.
-            source: where the reviewer's own account stands, as the reviewer said.
+            source: where the reviewer's own account is, as the reviewer said.
         """
         path = self._review(evidence.session_id, evidence.phase_id, evidence.gate_attempt_id)
         _write(path, render_review(evidence, source))
 
     def write_receipt(self, session_id: str, step_id: str, content: str) -> None:
         """Keep an accepted receipt, byte for byte as it was hashed. Raises StateWriteError."""
-        _write(self._receipt(session_id, step_id), content)
+        name = f"{check_session_id(session_id)}-{file_part(step_id)}.json"
+        _write(self._receipts / name, content)
 
     def receipt_hashes(self, session_id: str) -> Iterator[str]:
         """Yield the hashes of the session's receipts as they are now. Raises OSError."""
@@ -116,9 +117,6 @@ class Documents:
     def _review(self, session_id: str, phase_id: str, gate_attempt_id: str) -> Path:
         name = f"{check_session_id(session_id)}-{file_part(phase_id)}-{file_part(gate_attempt_id)}"
         return self._reviews / f"{name}.md"
-
-    def _receipt(self, session_id: str, step_id: str) -> Path:
-        return self._receipts / f"{check_session_id(session_id)}-{file_part(step_id)}.json"
 
 
 def file_part(text: str) -> str:

@@ -76,7 +76,7 @@ def settle(
     Args:
         outbox: of the state as written.
         journal: the session's.
-        source: where the statuses stand.
+        source: holds the statuses.
         tail: the journal's end as read under the lock that is held still.
         lines: entries as they were chained already.
     """
@@ -192,7 +192,7 @@ class FileSessionStore:
         try:
             problem = self._examine(state, tail)
         except AuditError:
-            # Somebody may have written between two of our readings: look again undisturbed.
+            # Another caller may have written between the two reads: read again under the lock.
             with self.session_lock(session_id):
                 return self.load(session_id)
         self.heal(session_id)
@@ -344,7 +344,7 @@ class FileSessionStore:
         return None
 
     def _note(self, state: SessionState) -> tuple[str, ...]:
-        """Note outside the workspace how the session stands; failing to is a warning."""
+        """Write the session's anchor outside the workspace; a failure is a warning."""
         anchor = Anchor(state.state_version, not state.status.is_terminal, state.spec_id)
         try:
             self._anchors.write(state.id, anchor)
@@ -373,7 +373,7 @@ class FileSessionStore:
         """Find the live sessions when the index is gone.
 
         Raises:
-            StateCorruptError: a session can't be read, so nobody knows whose it is.
+            StateCorruptError: a session can't be read, so its spec is unknown.
         """
         live: dict[str, str] = {}
         for session_id in sorted(self._files.ids()):

@@ -1,7 +1,7 @@
-"""Remove what nobody needs any more: expired sessions, orphaned locks, leftovers of crashes.
+"""Remove what is no longer needed: expired sessions, orphaned locks, leftovers of crashes.
 
 Runs outside every lock of a request, takes each lock it needs without waiting, and leaves
-alone whatever is held (seed 000 «Session Cleanup and Garbage Collection»).
+alone whatever is held.
 """
 
 import contextlib
@@ -60,16 +60,17 @@ class Collector:
         return removed
 
     def _sweep_leftovers(self) -> None:
-        """Remove half-written session files; with the session's lock in hand nobody writes."""
+        """Remove half-written session files; nobody else writes while the lock is held."""
         for path in self._layout.sessions.glob(".auto_*.json.*.tmp"):
             session_id = path.name[1:].split(".", 1)[0]
-            with contextlib.suppress(RunnerError), _free(self._lock(session_id)):
+            with contextlib.suppress(RunnerError), _free(self._layout.session_lock(session_id)):
                 path.unlink(missing_ok=True)
 
     def _remove_if_expired(self, session_id: str, now: datetime) -> int:
-        if not self._expired(session_id, now):
+        state = self._files.read(session_id)
+        if state is None or not has_expired(state, now):
             return 0
-        with _free(self._lock(session_id)):
+        with _free(self._layout.session_lock(session_id)):
             state = self._files.read(session_id)
             if state is None or not has_expired(state, now):
                 return 0
@@ -80,13 +81,6 @@ class Collector:
             self._files.delete(session_id)
             note_collected(state.status)
         return 1
-
-    def _expired(self, session_id: str, now: datetime) -> bool:
-        state = self._files.read(session_id)
-        return state is not None and has_expired(state, now)
-
-    def _lock(self, session_id: str) -> Path:
-        return self._layout.session_lock(session_id)
 
     def _remove_orphaned_records(self, now: datetime) -> None:
         """Remove what is left of sessions that were reset, when they would have expired."""
@@ -103,7 +97,7 @@ class Collector:
     def _remove_orphaned_locks(self) -> None:
         """Remove locks of sessions and specs that have no session any more.
 
-        Removing a lock's file while holding it is safe: whoever opened it before and gets the
+        Removing a lock's file while holding it is safe: a process that opened it before and gets the
         lock afterwards sees that the file is gone, and starts over.
         """
         sessions = set(self._files.ids())
@@ -133,6 +127,6 @@ def _remove_free_lock(path: Path) -> None:
 
 @contextmanager
 def _free(lock: Path) -> Iterator[None]:
-    """Hold the lock if nobody else does. Raises LockTimeoutError at once otherwise."""
+    """Hold the lock if it is free. Raises LockTimeoutError at once otherwise."""
     with locked(lock, 0.0):
         yield

@@ -58,7 +58,7 @@ class ActiveIndex:
     def remove(self, spec_id: str, session_id: str) -> None:
         """Take the entry out, if it still points to that session. Raises StateWriteError.
 
-        An index that is gone is left so: it is made anew from the sessions that there are.
+        A missing index is not recreated here: reading rebuilds it from the sessions.
         """
         if not self._layout.index.exists() or self.read().get(spec_id) != session_id:
             return

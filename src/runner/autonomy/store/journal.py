@@ -44,7 +44,7 @@ class Journal:
         tail: Tail | None = None,
         lines: Mapping[int, bytes] | None = None,
     ) -> None:
-        """Write the entries that are not there yet, as told by their numbers.
+        """Write the entries that are not there yet, judged by their numbers.
 
         Args:
             entries: in order.
@@ -206,7 +206,7 @@ def _find_tail(file: int, size: int) -> Tail:
         if found is not None:
             return found
         end = start  # a line of rubbish, as after a crash of the machine
-    return Tail(0, GENESIS, size)  # no crash leaves so many: what stands there stays
+    return Tail(0, GENESIS, size)  # no crash leaves so many: keep them
 
 
 def _tail_at(line: bytes, end: int) -> Tail | None:

@@ -19,7 +19,7 @@ from runner.files import locked, read_regular, write_atomic, write_error
 
 _NAME = "evidence-keys.json"
 LIFETIME = timedelta(days=30)
-"""How long a key signs unless somebody rotates it earlier."""
+"""How long a key signs unless it is rotated earlier."""
 
 _LONGEST_TTL = timedelta(minutes=100_000)  # what gate_nonce_ttl_minutes can be at most
 _LOCK_SECONDS = 5.0
@@ -59,7 +59,7 @@ class KeyRing:
         self._path = directory / _NAME
 
     def current(self, now: datetime) -> EvidenceKey:
-        """Return the key that signs; made when there is none, or none young enough.
+        """Return the signing key; a new one is made when there is none or it is too old.
 
         Raises StateError.
         """
@@ -67,7 +67,7 @@ class KeyRing:
         return key if key is not None and _is_young(key, now) else self._add(now, keep=True)
 
     def find(self, key_id: str) -> EvidenceKey | None:
-        """Return a key by its id, None when nobody knows it any more. Raises StateError."""
+        """Return a key by its id, None when it is unknown. Raises StateError."""
         return next((key for key in self.keys() if key.id == key_id), None)
 
     def rotate(self, now: datetime) -> EvidenceKey:
@@ -97,7 +97,7 @@ class KeyRing:
             ) from error
 
     def _add(self, now: datetime, *, keep: bool) -> EvidenceKey:
-        """Add a signing key, unless with `keep` somebody else has just done so."""
+        """Add a signing key, unless, with `keep`, another process has just done so."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:

@@ -27,7 +27,7 @@ def user_state_directory() -> Path:
 
 
 def workspace_directory(base: Path, workspace: Path) -> Path:
-    """Return the folder below `base` for what belongs to a workspace but does not stand in it."""
+    """Return the folder below `base` for what belongs to a workspace but is kept outside of it."""
     name = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:24]
     return base / "workspaces" / name
 
@@ -69,7 +69,7 @@ class Layout:
     def of(cls, workspace: Path) -> "Layout":
         """Return the layout for a workspace.
 
-        State stands in the project where it can be, and stays where it is: only a project that
+        State is kept in the project where possible, and is never moved: only a project that
         never held any and can't be written uses the user's state folder.
         """
         inside = workspace / ".runner" / "autonomy"

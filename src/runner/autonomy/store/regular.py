@@ -1,7 +1,7 @@
 """Open files in the project, which anybody who works there may have replaced by something else.
 
 A pipe would make us wait for ever while a lock is held, a device would fill the memory, and a link
-would let a repository choose what is read. None of them is ours: they are all damage.
+would let a repository choose what is read. All of them count as damage.
 """
 
 import errno
@@ -19,7 +19,7 @@ _KINDS = frozenset({errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.
 def open_regular(path: Path) -> int:
     """Return the descriptor of a regular file, open for reading.
 
-    Raises OSError, also for what is none.
+    Raises OSError, also for any other kind of file.
     """
     descriptor = os.open(path, _FLAGS)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -61,5 +61,5 @@ def _read_to_end(descriptor: int, expected: int, limit: int) -> bytes:
 
 
 def is_replaced(error: OSError) -> bool:
-    """Say whether reading failed since something else stands in the file's place."""
+    """Say whether reading failed because something else has replaced the file."""
     return error.errno in _KINDS

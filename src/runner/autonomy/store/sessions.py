@@ -52,7 +52,7 @@ class SessionFiles:
             kind = SessionVanishedError if self.has_vanished(session_id) else StateCorruptError
             raise kind(
                 f"{path} was deleted, but its session is not over.",
-                hint="Restore it, make it anew with runner session resume --force, or give it up: "
+                hint="Restore it, recreate it with runner session resume --force, or give it up: "
                 f"runner session reset --session-id {session_id}",
             ) from None
         except OSError as error:
@@ -66,7 +66,7 @@ class SessionFiles:
         return state
 
     def write(self, state: SessionState) -> None:
-        """Replace the session's file. Raises StateWriteError; the old state stands then."""
+        """Replace the session's file. Raises StateWriteError; the old state remains then."""
         path = self._layout.session(state.id)
         try:
             if not os.path.isdir(self._layout.sessions):  # noqa: PTH112 - a third of the cost
@@ -140,11 +140,11 @@ def parse_state(content: bytes, path: Path) -> SessionState:
 
 
 def _unreadable(session_id: str, path: Path, error: OSError) -> StateError:
-    """Return why a file can't be read: something else stands in its place, or for the moment."""
+    """Return why a file can't be read: something else is in its place, or only for the moment."""
     if is_replaced(error):
         return StateCorruptError(
-            f"{path} is no regular file any more.",
-            hint="Take away what stands there, then restore the file, or give the session up: "
+            f"{path} is no longer a regular file.",
+            hint="Remove what is there, then restore the file, or give the session up: "
             f"runner session reset --session-id {session_id}",
         )
     return StateError(

@@ -61,7 +61,7 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def load_key(directory: Path) -> bytes:
-    """Return the secret in `directory`, making it when there is none.
+    """Return the secret in `directory`, creating it if necessary.
 
     When many processes make it at once, one wins and all return the same.
 
@@ -137,7 +137,7 @@ class Trust:
 
     @cached_property
     def key(self) -> bytes:
-        """The local secret, made when there is none. Raises StateError."""
+        """The local secret, created on first use. Raises StateError."""
         return load_key(self.directory)
 
     def require_usable(self, workspace: Path) -> None:

@@ -45,7 +45,7 @@ def _rows(data: Mapping[str, Mapping[str, Any]], width: int) -> Iterator[str]:
         cells = tuple(_shown(row.get(field)) for row in data.values())
         if len(data) == 1 or len(set(cells)) > 1:
             columns.setdefault(cells, _name(field).upper())
-    # The widest stands last, where it can be cut.
+    # The widest comes last, where it can be cut.
     ordered = sorted(columns, key=lambda cells: max(map(len, cells)))
     header = ("", *(columns[cells] for cells in ordered))
     yield from table(header, list(zip(data, *ordered, strict=True)), width)
@@ -80,7 +80,6 @@ _CAPABILITIES = ControlCommand(
         details="What is enabled follows from [feature_flags] in .runner/runner.toml and from "
         "AUTORUNNER_FEATURE_<NAME> in the environment.",
     ),
-    (),
     capability_lines,
 )
 

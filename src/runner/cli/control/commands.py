@@ -6,6 +6,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -13,12 +15,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from runner.app.exit_codes import FAILURE, USAGE
-from runner.autonomy.placing import place_of, placed
-from runner.cli.control.parameters import DocumentError, Parameter, read_values
+from runner.cli.control.parameters import DocumentError, Parameter, parameters_of, read_values
 from runner.cli.control.scene import Lines, Scene, screen_width, utc_now
+from runner.cli.lazy import RootGroup
 from runner.cli.options import AsJson
 from runner.deliverables.spec_text import SpecText
 from runner.errors import RunnerError, UsageError
+from runner.report.workspace_flag import place_of, placed
 from runner.text.columns import wrap
 from runner.text.output import Output
 from runner.text.safe import inert, json_text
@@ -34,7 +37,7 @@ _JSON = "--json"
 
 
 class ControlTyperCommand(TyperCommand):
-    """A command that answers bad usage with an envelope, too, where --json stands."""
+    """A command that, with --json, answers wrong usage with an envelope, too."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         wants_json = _JSON in args
@@ -53,7 +56,7 @@ class ControlTyperCommand(TyperCommand):
 
 
 class ControlTyperGroup(TyperGroup):
-    """A group that does so for options and commands that there are not."""
+    """A group that does the same for unknown options and commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         wants_json = _JSON in args
@@ -162,25 +165,32 @@ class ControlCommand:
     """A command of the control plane.
 
     Attributes:
-        group, name: as in the library's dispatch table.
+        group, name: as in `runner.autonomy.params.PARAMS`, which has its parameters.
         help: as `help_text` makes it.
-        parameters: what it takes, besides the workspace and --json.
         lines: its answer for people.
         perform: what answers it, where that is not the dispatch table alone.
-        hidden: left out of its group's help, since nobody should begin to use it.
+        hidden: left out of its group's help because it is deprecated.
+        own_parameters: what it takes, for a command that the library does not have.
     """
 
     group: str
     name: str
     help: str
-    parameters: tuple[Parameter, ...]
     lines: Lines
     perform: "Performer | None" = None
     hidden: bool = False
+    own_parameters: tuple[Parameter, ...] | None = None
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it takes, besides the workspace and --json."""
+        if self.own_parameters is not None:
+            return self.own_parameters
+        return parameters_of(self.group, self.name)
 
 
 def control_command(command: ControlCommand) -> typer.Typer:
-    """Return the Typer application of a command that stands alone."""
+    """Return the Typer application of a top-level command."""
     application = typer.Typer(rich_markup_mode=None, add_completion=False)
     _add(application, command)
     return application
@@ -338,3 +348,14 @@ def _option(parameter: Parameter) -> inspect.Parameter:
         default=None,
         annotation=Annotated[(bool if parameter.is_switch else str) | None, info],
     )
+
+
+def control_variables() -> frozenset[str]:
+    """Return the names of all variables that some command of the control plane reads."""
+    found: set[str] = set()
+    for place in RootGroup.lazy.values():
+        module, _, name = place.partition(":")
+        for info in getattr(import_module(module), name).registered_commands:
+            parameters = (*info.callback.declaration.parameters, WORKSPACE)
+            found |= {p.variable for p in parameters if p.from_environment}
+    return frozenset(found)

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.cli.control.commands import ControlCommand, control_group
-from runner.cli.control.parameters import PAGE, SESSION, Parameter
 from runner.cli.control.scene import Lines, Scene, clock
 from runner.cli.help_text import help_text
 from runner.text.columns import wrap
@@ -40,7 +39,7 @@ def _when(moment: Any) -> str:
     try:
         return clock(moment)
     except (TypeError, ValueError):
-        return "at an unknown time"  # a line that somebody edited
+        return "at an unknown time"  # an edited line
 
 
 def _added(scene: Scene) -> Iterator[str]:
@@ -59,7 +58,6 @@ _LIST = ControlCommand(
         ("runner journal list --session-id auto_…", "of any session, also an ended one"),
         details="Every change of the session, every report and every review has an entry.",
     ),
-    (*SESSION, *PAGE),
     event_lines("journal", "list"),
 )
 
@@ -70,11 +68,6 @@ _ADD = ControlCommand(
         "Add a note to a session's journal.",
         ("runner journal add --title 'Key rotated'", "to the live session's"),
         ("runner journal add --title Note --content 'What happened, and why.'", ""),
-    ),
-    (
-        *SESSION,
-        Parameter("title", "What it is about.", required=True),
-        Parameter("content", "The note itself."),
     ),
     _added,
 )

@@ -6,10 +6,15 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from runner.autonomy.plain_json import DuplicateKeyError, no_key_twice
+from pydantic.fields import FieldInfo
+
+from runner.autonomy.inputs import DuplicateKeyError, no_key_twice
+from runner.autonomy.params import PARAMS, OnCommandLine
 from runner.config.option import ENVIRONMENT_PREFIX
 
 MAX_DOCUMENT = 4 * 1024 * 1024
@@ -32,7 +37,7 @@ def text(given: str, _: "Parameter") -> Any:
 
 
 def integer(given: str, _: "Parameter") -> Any:
-    """Return the number; what is none stays text, which the library refuses."""
+    """Return the number; anything else stays text, which the library refuses."""
     return int(given) if _INTEGER.fullmatch(given.strip()) else given
 
 
@@ -45,7 +50,7 @@ def document(given: str, parameter: "Parameter") -> Any:
     """Return the JSON that is given itself, as @FILE, or as - on standard input.
 
     Raises:
-        DocumentError: there is none.
+        DocumentError: it can't be read or is not JSON.
     """
     content = _content(given, parameter)
     try:
@@ -87,10 +92,10 @@ class Parameter:
         key: its name in the library.
         help: one line.
         read: makes a JSON value of the text.
-        metavar: what stands for the value in the help.
+        metavar: the placeholder for the value in the help.
         named: the option's name where it is not the key in kebab case.
         required: whether the library wants it; the help says so.
-        positional: it may also stand without its name.
+        positional: it may also be given without its name.
         from_environment: it may also be given as `AUTORUNNER_<NAME>`; for what configures or
             names a session, not for what is said once.
     """
@@ -150,16 +155,48 @@ def read_values(
     return values
 
 
-SESSION_ID = Parameter(
-    "session_id",
-    "The session; without it the only live one.",
-    metavar="ID",
-    from_environment=True,
-)
-SPEC_ID = Parameter(
-    "spec_id", "The spec; without it the workspace's.", metavar="ID", from_environment=True
-)
-SESSION = (SESSION_ID, SPEC_ID)
-LIMIT = Parameter("limit", "How many at most on one page.", integer, "N")
-CURSOR = Parameter("cursor", "Where the page before ended, as that page said.", metavar="CURSOR")
-PAGE = (LIMIT, CURSOR)
+def parameters_of(group: str, command: str) -> tuple[Parameter, ...]:
+    """Return the parameters of a command, as its model in `runner.autonomy.params` declares them."""
+    fields = PARAMS[group, command].model_fields
+    return tuple(_parameter(key, field) for key, field in fields.items())
+
+
+def _parameter(key: str, field: FieldInfo) -> Parameter:
+    kind, marks = _unwrapped(field.annotation)
+    shown = next((m for m in (*field.metadata, *marks) if isinstance(m, OnCommandLine)), _PLAIN)
+    read, metavar = _reader_of(kind)
+    return Parameter(
+        key,
+        field.description or "",
+        read,
+        shown.metavar or metavar,
+        named=shown.named,
+        required=field.is_required(),
+        positional=shown.positional,
+        from_environment=shown.from_environment,
+    )
+
+
+_PLAIN = OnCommandLine()
+
+
+def _unwrapped(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a field's type without `None` and `Annotated`, and what it was annotated with."""
+    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    if get_origin(annotation) is Annotated:
+        kind, marks = _unwrapped(kinds[0])
+        return kind, (*annotation.__metadata__, *marks)
+    if get_origin(annotation) in (Union, UnionType) and len(kinds) == 1:
+        return _unwrapped(kinds[0])
+    return annotation, ()
+
+
+def _reader_of(kind: Any) -> tuple[Reader, str]:
+    """Return how text becomes a value of a type, and its placeholder in the help."""
+    if kind is bool:
+        return switch, "TEXT"
+    if kind is int:
+        return integer, "N"
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return text, "|".join(kind)
+    return (text, "TEXT") if kind is str else (document, "JSON|@FILE|-")

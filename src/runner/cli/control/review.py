@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from runner.cli.control.commands import ControlCommand, control_group
-from runner.cli.control.parameters import SESSION, Parameter, document
 from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import report_command
 from runner.cli.help_text import help_text
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope":
-    """Answer `review gate`: record the review that somebody else made, or have an agent make it."""
+    """Answer `review gate`: record a review made elsewhere, or run one with an agent."""
     if values.get("verdict") is not None:
         return plane.call("review", "gate", **values)
     from runner.app.review import review_with_agent  # noqa: PLC0415 - brings in the loop
@@ -46,7 +45,7 @@ def _progress() -> "Presenter":
 
 
 def _unavailable(error: RunnerError) -> "Envelope":
-    """Say that no agent can be set to work here, for a sandbox or another run, for example."""
+    """Refuse because no agent can run here, e.g. without a sandbox or beside another run."""
     from runner.autonomy.codes import ErrorCode, RefusedError  # noqa: PLC0415 - pydantic is slow
     from runner.autonomy.envelope import failure  # noqa: PLC0415
     from runner.autonomy.service import new_ulid  # noqa: PLC0415
@@ -98,15 +97,6 @@ _GATE = ControlCommand(
         "Findings are a JSON list of {severity, title, detail, deliverableId, file}. The verdict "
         "decides nothing by itself: the report of the step does, by the session's gate policy. "
         "The latest review of a step counts.",
-    ),
-    (
-        *SESSION,
-        Parameter("phase_id", "The phase.", metavar="ID", required=True),
-        Parameter("step_id", "The outstanding gate step.", metavar="ID", required=True),
-        Parameter("verdict", "What the review found.", metavar="pass|warn|fail"),
-        Parameter("summary", "What the review says in a few sentences."),
-        Parameter("findings", "Its findings.", document, "JSON|@FILE|-"),
-        Parameter("review_path", "Where the review is written down.", metavar="PATH"),
     ),
     _reviewed,
     perform=review_phase,

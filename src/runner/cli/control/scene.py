@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from runner.autonomy.placing import placed_command
+from runner.report.workspace_flag import placed_command
 from runner.text.columns import columns, labelled, wrap
 from runner.text.durations import format_duration
 from runner.text.output import Output
@@ -26,11 +26,11 @@ class Scene:
 
     Attributes:
         data: the envelope's data.
-        pagination: the envelope's, empty where there is none.
+        pagination: the envelope's, empty without pages.
         now: timezone-aware.
         width: of the lines, in columns.
         place: what commands need to mean the same workspace, e.g. ` --workspace ../app`.
-        is_looped: whether `runner run` is at home in the workspace, so that it goes on.
+        is_looped: whether the workspace belongs to `runner run`, which then continues.
     """
 
     data: Mapping[str, Any]

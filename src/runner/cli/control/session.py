@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.cli.control.commands import ControlCommand, control_group
 from runner.cli.control.journal import event_lines
-from runner.cli.control.parameters import PAGE, SESSION, SPEC_ID, Parameter, integer, switch
+from runner.cli.control.parameters import Parameter, switch
 from runner.cli.control.scene import Scene
 from runner.cli.control.session_text import list_lines, reset_lines, session_lines
 from runner.cli.help_text import help_text
@@ -61,31 +61,21 @@ CONFIG = ControlCommand(
         details="--auto-mode and --no-auto-mode are deprecated: they start and pause a session, as "
         "`runner session start` and `runner session pause` do.",
     ),
-    (
-        _COMMAND,
-        Parameter("get", "Read, which is the default.", switch),
-        Parameter("auto_mode", "Deprecated: start a session, or pause it.", switch),
-        SPEC_ID,
-    ),
     _lines,
     perform=configured,
     hidden=True,
+    own_parameters=(
+        _COMMAND,
+        Parameter("get", "Read, which is the default.", switch),
+        Parameter("auto_mode", "Deprecated: start a session, or pause it.", switch),
+        Parameter(
+            "spec_id",
+            "The spec; without it the workspace's.",
+            metavar="ID",
+            from_environment=True,
+        ),
+    ),
 )
-
-
-_REASON = Parameter("reason", "Why; it is written into the journal.")
-
-
-def _bound(key: str, help: str) -> Parameter:  # noqa: A002 - Typer's word
-    return Parameter(key, help, integer, "N", from_environment=True)
-
-
-def _setting(key: str, help: str) -> Parameter:  # noqa: A002
-    return Parameter(key, help, switch, from_environment=True)
-
-
-def _force(help: str) -> Parameter:  # noqa: A002
-    return Parameter("force", help, switch)
 
 
 _START = ControlCommand(
@@ -98,37 +88,6 @@ _START = ControlCommand(
         ("runner session start --force", "in place of the live one"),
         details="A spec has one session at a time. What is not given comes from the posture.",
     ),
-    (
-        SPEC_ID,
-        Parameter(
-            "idempotency_key",
-            "The same key again returns the session that it started.",
-            metavar="KEY",
-            from_environment=True,
-        ),
-        Parameter(
-            "gate_policy",
-            "Which verdicts let a phase pass.",
-            metavar="strict|lenient|manual",
-            from_environment=True,
-        ),
-        _setting("gates_required", "Have every phase reviewed."),
-        _setting("stop_on_phase_completion", "Pause after each phase."),
-        _setting("auto_retry_fidelity_gate", "Have a failed review mended and made again."),
-        _setting("enforce_autonomy_write_lock", "Refuse changes without a step's proof."),
-        _bound("max_tasks_per_session", "Deliverables until it pauses."),
-        _bound("max_consecutive_errors", "Errors in a row until it pauses."),
-        _bound("max_fidelity_review_cycles_per_phase", "Reviews of a phase until it pauses."),
-        _bound("context_threshold_pct", "Percent of the context until it pauses."),
-        _bound("heartbeat_stale_minutes", "Minutes without a heartbeat until it pauses."),
-        _bound("heartbeat_grace_minutes", "Minutes until the first heartbeat is due."),
-        _bound("step_stale_minutes", "Minutes on one step until it pauses."),
-        _bound("step_proof_ttl_minutes", "Minutes that a step's proof holds."),
-        _bound("gate_nonce_ttl_minutes", "Minutes that a review's evidence holds."),
-        _force("End the spec's live session first."),
-        Parameter("reason_code", "What kind of reason there is for no write lock.", metavar="CODE"),
-        _REASON,
-    ),
     session_lines,
 )
 
@@ -136,11 +95,10 @@ _STATUS = ControlCommand(
     "session",
     "status",
     help_text(
-        "Show where a session stands; nothing is changed.",
+        "Show a session; nothing is changed.",
         ("runner session status", "the live one"),
         ("runner session status --session-id auto_…", "any other"),
     ),
-    SESSION,
     session_lines,
 )
 
@@ -152,7 +110,6 @@ _PAUSE = ControlCommand(
         ("runner session pause --reason 'lunch'", ""),
         details="An agent at work finds out when it reports its step.",
     ),
-    (*SESSION, _REASON),
     session_lines,
 )
 
@@ -160,17 +117,11 @@ _RESUME = ControlCommand(
     "session",
     "resume",
     help_text(
-        "Set a paused session going again.",
+        "Resume a paused session.",
         ("runner session resume", ""),
         ("runner session resume --force", "also one that has failed"),
-        details="The limits start anew. Where a review awaits a person, name it with "
+        details="The limits start again. Where a review awaits a person, name it with "
         "--acknowledge-gate-review --acknowledged-gate-attempt-id gate_… to let the phase pass.",
-    ),
-    (
-        *SESSION,
-        _force("Also when it has failed."),
-        Parameter("acknowledge_gate_review", "Let the phase pass.", switch),
-        Parameter("acknowledged_gate_attempt_id", "The review that awaits a person.", metavar="ID"),
     ),
     session_lines,
 )
@@ -179,11 +130,10 @@ _REBASE = ControlCommand(
     "session",
     "rebase",
     help_text(
-        "Take over an edited spec, and go on.",
-        ("runner session rebase", "what is completed stays so"),
+        "Apply an edited spec, and continue.",
+        ("runner session rebase", "completed work stays completed"),
         ("runner session rebase --force", "also when completed deliverables are gone"),
     ),
-    (*SESSION, _force("Drop completed deliverables that are gone.")),
     session_lines,
 )
 
@@ -194,7 +144,6 @@ _END = ControlCommand(
         "End a session for good; the deliverables keep their status.",
         ("runner session end --reason 'done by hand'", ""),
     ),
-    (*SESSION, _REASON),
     session_lines,
 )
 
@@ -206,15 +155,6 @@ _LIST = ControlCommand(
         ("runner session list", ""),
         ("runner session list --status-filter paused", ""),
     ),
-    (
-        Parameter(
-            "status_filter",
-            "Only those with this status.",
-            metavar="running|paused|completed|failed|ended",
-        ),
-        Parameter("spec_id", "Only those of this spec.", metavar="ID"),
-        *PAGE,
-    ),
     list_lines,
 )
 
@@ -224,10 +164,6 @@ _RESET = ControlCommand(
     help_text(
         "Remove a session that has failed; the deliverables keep their status.",
         ("runner session reset --session-id auto_…", ""),
-    ),
-    (
-        Parameter("session_id", "The session, always by its id.", metavar="ID", required=True),
-        _REASON,
     ),
     reset_lines,
 )
@@ -240,7 +176,6 @@ _EVENTS = ControlCommand(
         ("runner session events", "the last twenty events"),
         ("runner session events --limit 200 --json", "for dashboards"),
     ),
-    (*SESSION, *PAGE),
     event_lines("session", "events"),
 )
 

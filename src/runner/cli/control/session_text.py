@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from runner.autonomy.enums import TERMINAL_STATUSES
-from runner.autonomy.placing import placed
 from runner.cli.control.scene import Scene, span
 from runner.cli.control.step_text import advice, standing
+from runner.report.workspace_flag import placed
 from runner.text.columns import labelled, table, wrap
 from runner.text.messages import plural
 
@@ -112,11 +112,11 @@ def session_lines(scene: Scene) -> Iterator[str]:
 
 
 def resumption_lines(scene: Scene, *, is_driven: bool, is_answered: bool = False) -> Iterator[str]:
-    """Yield what `runner status` shows of a session (seed 002).
+    """Yield what `runner status` shows of a session.
 
     Args:
         scene: of the session's view.
-        is_driven: a run is at work, so that nobody else need do anything.
+        is_driven: a run is working, so nothing needs to be done.
         is_answered: what comes next was already said.
     """
     view = placed(scene.data, scene.place)

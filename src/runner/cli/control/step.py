@@ -1,7 +1,6 @@
 """`runner step`: the hot path, one step after another."""
 
 from runner.cli.control.commands import ControlCommand, control_group
-from runner.cli.control.parameters import SESSION, Parameter, document, integer
 from runner.cli.control.step_text import heartbeat_lines, step_lines
 from runner.cli.help_text import help_text
 
@@ -11,17 +10,6 @@ _REPORT_HELP = (
     "gate_attempt_id and gate_evidence_token. The identical report, sent again, gets the identical "
     "answer."
 )
-
-
-def _result(*, required: bool) -> Parameter:
-    return Parameter(
-        "last_step_result",
-        "The report on the outstanding step.",
-        document,
-        "JSON|@FILE|-",
-        named="result",
-        required=required,
-    )
 
 
 step = control_group(
@@ -36,7 +24,6 @@ step = control_group(
             ("… | runner step next --result -", "from standard input"),
             details=_REPORT_HELP,
         ),
-        (*SESSION, _result(required=False)),
         step_lines,
     ),
     ControlCommand(
@@ -47,7 +34,6 @@ step = control_group(
             ("runner step report --result @report.json", ""),
             details=_REPORT_HELP,
         ),
-        (*SESSION, _result(required=True)),
         step_lines,
     ),
     ControlCommand(
@@ -57,29 +43,16 @@ step = control_group(
             "Show the last answer again, unchanged; the step in it, too.",
             ("runner step replay", "after an answer that got lost"),
         ),
-        SESSION,
         step_lines,
     ),
     ControlCommand(
         "step",
         "heartbeat",
         help_text(
-            "Say that work goes on, and how full the agent's context is.",
+            "Report that work continues, and how full the agent's context is.",
             ("runner step heartbeat --context-usage-pct 45", ""),
             details="A session whose caller is silent for too long is paused.",
         ),
-        (
-            *SESSION,
-            Parameter(
-                "context_usage_pct", "Percent of the context in use.", integer, "0-100",
-                required=True,
-            ),
-            Parameter("estimated_tokens_used", "Tokens used so far.", integer, "N"),
-            Parameter(
-                "consecutive_error_delta", "Add to the count of errors in a row.", integer, "N"
-            ),
-            Parameter("last_completed_task_id", "For the caller's own records.", metavar="ID"),
-        ),
         heartbeat_lines,
     ),
-)  # fmt: skip
+)

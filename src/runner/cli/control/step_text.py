@@ -13,7 +13,7 @@ _INDENT = "  "
 
 
 def step_lines(scene: Scene) -> Iterator[str]:
-    """Yield the step that is issued and how it is reported, or why there is none."""
+    """Yield the step that is issued and how it is reported, or why none is issued."""
     step = scene.data["next_step"]
     if step is None or step["type"] in ("pause", "complete_spec"):
         yield from _stopped(scene, step)
@@ -24,7 +24,7 @@ def step_lines(scene: Scene) -> Iterator[str]:
 
 
 def heartbeat_lines(scene: Scene) -> Iterator[str]:
-    yield f"{scene.data['session_id']} is {standing(scene.data)}; the sign of life is noted."
+    yield f"{scene.data['session_id']} is {standing(scene.data)}; the heartbeat is recorded."
     yield from advice(scene)
 
 
@@ -100,7 +100,7 @@ def _what_next(scene: Scene, step: Mapping[str, Any]) -> Iterator[str]:
     if step["type"] == "execute_verification":
         yield "Next: run the commands, put what they returned into the receipt, and report it"
     elif step["type"] == "address_fidelity_feedback":
-        yield "Next: mend the findings, then report it"
+        yield "Next: fix the findings, then report it"
     else:
         yield f"Next: {scene.command('task', 'prepare', step['task_id'])}"
         yield "      Implement it, then report it"

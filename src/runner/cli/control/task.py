@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from runner.cli.control.commands import ControlCommand, control_group
-from runner.cli.control.parameters import LIMIT, SESSION, SPEC_ID, Parameter
 from runner.cli.control.scene import Scene
 from runner.cli.help_text import help_text
 from runner.text.columns import table, wrap
@@ -14,20 +13,6 @@ _PROOF_HELP = (
     "deliverable: `runner step replay` shows it."
 )
 
-_TASK_ID = Parameter(
-    "task_id", "The deliverable.", metavar="TASK_ID", required=True, positional=True
-)
-_PHASE_ID = Parameter("phase_id", "The phase.", metavar="ID")
-_REASON = Parameter("reason", "Why; it is written into the journal.")
-_PROOF = Parameter(
-    "autonomy_step_proof", "The outstanding step's proof.", metavar="TOKEN", from_environment=True
-)
-_MUTATION = (_TASK_ID, *SESSION, _PROOF, _REASON)
-
-
-def _status(*, required: bool) -> Parameter:
-    return Parameter("status", "The status.", metavar="pending|passed|blocked", required=required)
-
 
 def _listed(scene: Scene) -> Iterator[str]:
     tasks = scene.data["tasks"]
@@ -35,7 +20,10 @@ def _listed(scene: Scene) -> Iterator[str]:
     if not tasks:
         yield "No deliverable fits."
         return
-    rows = [(_mark(t["status"]), t["task_id"], t["phase_id"], t["title"] or "") for t in tasks]
+    rows = [
+        (_MARKS.get(t["status"], t["status"]), t["task_id"], t["phase_id"], t["title"] or "")
+        for t in tasks
+    ]
     yield from table(("STATUS", "TASK", "PHASE", "TITLE"), rows, scene.width)
     if total > len(tasks):
         yield f"{total - len(tasks)} more; --limit {total} shows all."
@@ -87,17 +75,12 @@ def _waived(scene: Scene) -> Iterator[str]:
     )  # fmt: skip
 
 
-def _mark(status: str) -> str:
-    return _MARKS.get(status, status)
-
-
 def _mutation(name: str, summary: str) -> ControlCommand:
     example = f"runner task {name} UI-001 --autonomy-step-proof stp_…"
     return ControlCommand(
         "task",
         name,
         help_text(summary, (example, ""), details=_PROOF_HELP),
-        _MUTATION,
         _changed,
     )
 
@@ -112,7 +95,6 @@ task = control_group(
             ("runner task list", "all of them"),
             ("runner task list --status pending", "what is not done"),
         ),
-        (SPEC_ID, _status(required=False), _PHASE_ID, LIMIT),
         _listed,
     ),
     ControlCommand(
@@ -122,7 +104,6 @@ task = control_group(
             "Show all that is known about one deliverable.",
             ("runner task prepare UI-001", "its acceptance criteria, above all"),
         ),
-        (_TASK_ID, SPEC_ID),
         _prepared,
     ),
     _mutation("start", "Note that work on a deliverable begins."),
@@ -137,7 +118,6 @@ task = control_group(
             ("runner task update-status UI-001 --status pending", ""),
             details=_PROOF_HELP,
         ),
-        (*_MUTATION, _status(required=True)),
         _changed,
     ),
     ControlCommand(
@@ -146,14 +126,6 @@ task = control_group(
         help_text(
             "Let a phase pass without its review; needs a role that may, and is audited.",
             ("runner task gate-waiver --phase-id phase-1 --reason-code operator_override", ""),
-        ),
-        (
-            *SESSION,
-            Parameter("phase_id", "The phase.", metavar="ID", required=True),
-            Parameter(
-                "reason_code", "What kind of reason there is.", metavar="CODE", required=True
-            ),
-            _REASON,
         ),
         _waived,
     ),
