@@ -16,7 +16,7 @@ from runner.agent.claude.factory import ClaudeAgentFactory
 from runner.agent.claude.options import AgentSettings
 from runner.app.composition import Job, perform
 from runner.app.replaying import scripted
-from runner.config.resolve import RunOptions
+from runner.config.options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools
 from runner.deliverables.workspace import status_path

@@ -27,7 +27,7 @@ from claude_agent_sdk import (
 
 from runner.app.composition import Job, perform
 from runner.app.replaying import scripted
-from runner.config.resolve import RunOptions
+from runner.config.options import RunOptions
 from runner.events import ExitReason
 from runner.marker import Instruction, PromptMarker
 from runner.replay.script import parse_script

@@ -10,7 +10,7 @@ import typer
 
 from runner.app.composition import Job
 from runner.cli.present import Presented, finish
-from runner.config.resolve import RunOptions
+from runner.config.options import RunOptions
 from runner.deliverables.model import Counts
 from runner.events import ExitReason, RunResult
 

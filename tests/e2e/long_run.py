@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from runner.app.composition import Job, perform
-from runner.config.resolve import RunOptions
+from runner.config.options import RunOptions
 from runner.events import RunEnded, RunEvent, SessionEnded
 
 

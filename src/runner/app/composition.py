@@ -29,7 +29,7 @@ from runner.autonomy.store.layout import user_state_directory
 from runner.autonomy.store.trust import Trust
 from runner.config.agent_file import load_agent_file
 from runner.config.instructions import NAMES, has_instruction, instruction_text
-from runner.config.resolve import RunOptions
+from runner.config.options import RunOptions
 from runner.config.runner_file import VerificationTable, load_runner_file
 from runner.config.thinking import thinking_summary
 from runner.credentials import Redactor

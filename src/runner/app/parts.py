@@ -18,8 +18,8 @@ from runner.autonomy.service import ControlPlane
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.ledger import was_rolled_back
 from runner.checkpoints.tree_identity import tree_identity
+from runner.config.options import RunOptions
 from runner.config.postures import Posture, Standing
-from runner.config.resolve import RunOptions
 from runner.config.runner_file import load_runner_file
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.review import ReviewVerdict

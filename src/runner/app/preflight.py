@@ -15,7 +15,6 @@ from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.store.layout import user_state_directory
 from runner.autonomy.store.trust import Trust
 from runner.config.agent_file import load_agent_file
-from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.feature_flags import resolve_flags
 from runner.config.instructions import NAMES, instruction_text
 from runner.config.project import require_spec
@@ -86,13 +85,13 @@ def _credentials(name: str, _chosen: Chosen) -> Iterator[CheckResult]:
 
 def _sandbox(name: str, chosen: Chosen) -> Iterator[CheckResult]:
     agent = bundled_agent(chosen.project_dir)
-    wanted = not (chosen[NO_SANDBOX] or switched_off(os.environ))
+    wanted = chosen.options.sandbox and not switched_off(os.environ)
     request = ContainmentRequest(
         project=chosen.project_dir,
         agent=agent,
         rules=environment_rules(chosen.project_dir),
         wanted=wanted,
-        network=chosen[SANDBOX_NETWORK] == "open",
+        network=chosen.options.sandbox_network,
         read_only=isolate(chosen.project_dir, boxed=is_boxed(wanted=wanted), used=[agent]),
     )
     with contained(request) as containment:

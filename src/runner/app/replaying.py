@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.app.composition import Command, Job
-from runner.config.resolve import RunOptions
+from runner.config.options import RunOptions
 from runner.errors import UsageError
 from runner.replay.recording import Recorder
 from runner.replay.script import ModelScript, load_script
@@ -40,21 +40,16 @@ class Scripted:
 
 @contextmanager
 def answering(
-    replay: Path | None,
-    project_dir: Path,
-    options: RunOptions,
-    message: str,
-    *,
-    command: Command,
-    record: Path | None = None,
+    project_dir: Path, options: RunOptions, message: str, *, command: Command
 ) -> Iterator[Job]:
     """Give the job of a command, with the model that answers it: scripted, or the real one.
 
     Raises:
-        ScriptError: the script that `replay` names is wrong.
-        UsageError: the file that `record` names can't be used, or both are given.
-        ConfigError: what `record` asks for can't be recorded.
+        ScriptError: the script of --replay is wrong.
+        UsageError: the file of --record can't be used, or both are given.
+        ConfigError: the traffic can't be recorded.
     """
+    replay, record = options.replay, options.record
     if replay is None:
         with recorded(record, project_dir) as (environment, facts):
             yield Job(project_dir, options, message, environment, facts, command=command)

@@ -12,8 +12,8 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.commands.review_request import due_review
 from runner.autonomy.envelope import Envelope, failure
 from runner.autonomy.service import ControlPlane, new_ulid
-from runner.config.catalogue import RUN_OPTIONS
-from runner.config.resolve import RunOptions, choose
+from runner.config.options import RUN_OPTIONS
+from runner.config.resolve import choose
 from runner.deliverables.review import ReviewVerdict
 from runner.events import RunEnded, RunEvent
 from runner.loop.steps.step import CurrentStep
@@ -74,7 +74,7 @@ def _reviewed(
 ) -> tuple[ReviewVerdict | None, str]:
     """Return the verdict, or None and why there is none."""
     chosen = choose(RUN_OPTIONS, {"project_dir": project}, os.environ)
-    job = Job(project, RunOptions.of(chosen), f"Reviewing {step.phase_id}", command="review")
+    job = Job(project, chosen.options, f"Reviewing {step.phase_id}", command="review")
     flows: list[ReviewFlow] = []
     with make_presenter() as presenter:
         result = perform(job, _without_end(presenter), parts_of_review(session_id, step, flows))

@@ -22,6 +22,7 @@ from runner.cli.init import init
 from runner.cli.lazy import RootGroup
 from runner.cli.mcp import HELP as MCP_HELP
 from runner.cli.mcp import mcp
+from runner.cli.options import GroupedCommand
 from runner.cli.report import HELP as REPORT_HELP
 from runner.cli.report import report
 from runner.cli.rollback import HELP as ROLLBACK_HELP
@@ -70,8 +71,8 @@ def _main(
 
 
 app.command(help=INIT_HELP)(init)
-app.command(help=RUN_HELP)(run)
-app.command(help=SYNC_HELP)(sync)
+app.command(help=RUN_HELP, cls=GroupedCommand)(run)
+app.command(help=SYNC_HELP, cls=GroupedCommand)(sync)
 app.command(help=STATUS_HELP)(status)
 app.command(help=REPORT_HELP)(report)
 app.command(help=DOCTOR_HELP)(doctor)

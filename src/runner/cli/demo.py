@@ -10,9 +10,9 @@ import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.options import takes
-from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
+from runner.config.options import OPTIONS, RunOptions
 from runner.config.project import SPEC_NAME
-from runner.config.resolve import Chosen, RunOptions
+from runner.config.resolve import Chosen
 from runner.errors import PrerequisiteError
 from runner.programs import find_program, outside_environment
 from runner.reach import reach_of
@@ -38,7 +38,7 @@ HELP = help_text(
 )
 
 
-@takes(OUTPUT_FORMAT, QUIET, DEBUG)
+@takes(OPTIONS["output_format"], OPTIONS["quiet"], OPTIONS["debug"])
 def demo(*, project_dir: DemoDir = None, chosen: Chosen) -> None:
     """Run the loop on the bundled example, with the bundled scripted model."""
     from runner.app.composition import Job  # noqa: PLC0415
@@ -60,7 +60,7 @@ def demo(*, project_dir: DemoDir = None, chosen: Chosen) -> None:
             divergences=answers.divergences,
         )
         result = present(job, chosen)
-    if chosen[OUTPUT_FORMAT] == "text" and not chosen[QUIET]:
+    if chosen.options.output_format == "text" and not chosen.options.quiet:
         typer.echo(f"\nThe program is in {project}. Try it:")
         typer.echo(f"  cd {project}")
         typer.echo("  python3 -m measure 26.2 mi km")

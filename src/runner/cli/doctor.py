@@ -11,8 +11,8 @@ from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, names_of, takes
 from runner.cli.presenter.lines import Line, Tone
 from runner.cli.presenter.wrapping import rows
-from runner.config.catalogue import RUN_OPTIONS
 from runner.config.kinds import choice
+from runner.config.options import RUN_OPTIONS
 from runner.config.resolve import Chosen, parsed
 from runner.config.runner_file import NOTIFY_EVENTS
 from runner.text.output import Output

@@ -22,7 +22,6 @@ from runner.app.run_log import RunLog
 from runner.app.startup_failure import never_began
 from runner.app.workspace_flag import Placing, place_to_name
 from runner.cli.presenter.factory import OutputFormat, make_presenter
-from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
 from runner.config.resolve import Chosen
 from runner.config.runner_file import load_runner_file
 from runner.credentials import Redactor
@@ -69,9 +68,9 @@ class Presented:
 def present(job: Job, chosen: Chosen) -> Presented:
     """Perform the job, showing it as the options say."""
     presenter = make_presenter(
-        output_format=cast("OutputFormat", chosen[OUTPUT_FORMAT]),
-        quiet=chosen[QUIET],
-        debug=chosen[DEBUG],
+        output_format=cast("OutputFormat", chosen.options.output_format),
+        quiet=chosen.options.quiet,
+        debug=chosen.options.debug,
         stdout=sys.stdout,
         stderr=sys.stderr,
         environ=os.environ,
@@ -102,7 +101,7 @@ def present(job: Job, chosen: Chosen) -> Presented:
             if not sys.stderr.isatty():
                 notifier.never_began(_refusal(job, error))
             raise
-    return Presented(result, presenter.lost, in_json=chosen[OUTPUT_FORMAT] != "text")
+    return Presented(result, presenter.lost, in_json=chosen.options.output_format != "text")
 
 
 def _refusal(job: Job, error: RunnerError) -> Mapping[str, Any]:

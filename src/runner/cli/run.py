@@ -7,10 +7,10 @@ import typer
 from runner.cli.help_text import help_text
 from runner.cli.options import takes
 from runner.cli.variables import unread
-from runner.config.catalogue import RECORD, REPLAY, RUN_OPTIONS
 from runner.config.environment import unknown_variables
+from runner.config.options import RUN_OPTIONS
 from runner.config.project import require_spec
-from runner.config.resolve import Chosen, RunOptions
+from runner.config.resolve import Chosen
 from runner.text.safe import inert
 
 HELP = help_text(
@@ -36,16 +36,7 @@ def run(chosen: Chosen) -> None:
     from runner.app.replaying import answering  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
 
-    options = RunOptions.of(chosen)
-    answers = answering(
-        chosen[REPLAY],
-        project,
-        options,
-        "Implementing SPEC.md",
-        command="run",
-        record=chosen[RECORD],
-    )
-    with answers as job:
+    with answering(project, chosen.options, "Implementing SPEC.md", command="run") as job:
         result = present(job, chosen)
     finish(job, result)
 

@@ -1,13 +1,14 @@
 """`runner sync`."""
 
 import os
+from dataclasses import replace
 
 from runner.cli.help_text import help_text
 from runner.cli.options import takes
 from runner.cli.run import warn_of_unknown_variables
-from runner.config.catalogue import COMMIT, RECORD, REPLAY, SYNC_OPTIONS
+from runner.config.options import SYNC_OPTIONS
 from runner.config.project import require_spec
-from runner.config.resolve import Chosen, RunOptions
+from runner.config.resolve import Chosen
 
 HELP = help_text(
     "Bring status.json in line with SPEC.md, and verify what exists.",
@@ -29,18 +30,10 @@ def sync(chosen: Chosen) -> None:
     from runner.cli.present import finish, present  # noqa: PLC0415
     from runner.sandbox.probe import switched_off  # noqa: PLC0415
 
-    options = RunOptions.of(chosen, sandbox=not switched_off(os.environ))
-    answers = answering(
-        chosen[REPLAY],
-        project,
-        options,
-        "Syncing with SPEC.md",
-        command="sync",
-        record=chosen[RECORD],
-    )
-    with answers as job:
+    options = replace(chosen.options, sandbox=not switched_off(os.environ))
+    with answering(project, options, "Syncing with SPEC.md", command="sync") as job:
         result = present(job, chosen)
-    if chosen[COMMIT]:
+    if chosen.options.commit:
         from runner.app.sync_commit import commit_results  # noqa: PLC0415
 
         commit_results(project)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.autonomy.plain_json import DuplicateKeyError, no_key_twice
-from runner.config.option import ENVIRONMENT_PREFIX
+from runner.config.options import ENVIRONMENT_PREFIX
 
 MAX_DOCUMENT = 4 * 1024 * 1024
 """Bytes of the longest document that is read, far more than the library accepts."""
