@@ -74,22 +74,22 @@ def _answer(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run a command that has an exit code for each signal, also for one that comes early."""
-    from runner.app.starting_signals import (  # noqa: PLC0415
+    from runner.app.signals import (  # noqa: PLC0415
         InterruptedEarly,
-        heed_signals,
-        take_signals,
+        check_signals,
+        install_signals,
     )
 
     try:
-        take_signals()
+        install_signals()
         from runner.cli.main import run_command_line  # noqa: PLC0415
 
-        heed_signals()
+        check_signals()
         return run_command_line(arguments)
     except InterruptedEarly as stop:
-        from runner.cli.main import tell_interruption  # noqa: PLC0415
+        from runner.cli.main import report_interruption  # noqa: PLC0415
 
-        return tell_interruption(arguments, stop.signal_number)
+        return report_interruption(arguments, stop.signal_number)
 
 
 def _open_closed_streams() -> None:

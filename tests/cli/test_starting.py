@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.app.parts import SESSIONS_IN_STEP, start_defaults, start_parameters
+from runner.app.run import SESSIONS_IN_STEP, start_defaults, start_parameters
 from runner.autonomy.access.postures import PROFILES
 from runner.autonomy.params import StartParams, parse
 from runner.config.options import MAX_COUNT, MAX_SESSION_MINUTES, RunOptions

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from runner.app.composition import Job, perform
-from runner.app.parts import parts_of_review
+from runner.app.job import Job
+from runner.app.reviewers import ReadOnlyReviews, SessionTools, judges_of, open_plane
+from runner.app.started import started
+from runner.app.subscribers import subscribers_of
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.commands.review_request import due_review
 from runner.autonomy.envelope import Envelope, failure
@@ -15,19 +16,22 @@ from runner.autonomy.service import ControlPlane, new_ulid
 from runner.config.options import RUN_OPTIONS
 from runner.config.resolve import choose
 from runner.deliverables.review import ReviewVerdict
+from runner.deliverables.tools import DeliverableTools
 from runner.events import RunEnded, RunEvent
+from runner.loop.claims import ClaimedDeliverables
+from runner.loop.plane import Plane
+from runner.loop.reviewing.single_review import ReviewFlow
+from runner.loop.steps.context import StepContext
 from runner.loop.steps.step import CurrentStep
 from runner.ports import RunSink
-
-if TYPE_CHECKING:
-    from runner.loop.reviewing.single_review import ReviewFlow
+from runner.project import Project
 
 PresenterFactory = Callable[[], AbstractContextManager[RunSink]]
 _GATE = "run_fidelity_gate"
 
 
 def review_with_agent(
-    plane: ControlPlane, project: Path, values: Mapping[str, Any], presenter: PresenterFactory
+    plane: ControlPlane, values: Mapping[str, Any], presenter: PresenterFactory
 ) -> Envelope:
     """Have an agent review a phase, and return the envelope with its evidence.
 
@@ -42,14 +46,19 @@ def review_with_agent(
         return due
     phase_id = values["phase_id"]
     view = plane.call("session", "status", session_id=due)["data"]
+    changes = view.get("changed_commands") or ()
     step = CurrentStep(
         values["step_id"],
         _GATE,
         phase_id,
-        changed_commands=_changed_commands(view, phase_id),
+        changed_commands=next((c for c in changes if c["phase_id"] == phase_id), None),
         scope=view.get("last_step_scope") or "phase",
     )
-    verdict, problem = _reviewed(project, due, step, presenter)
+    chosen = choose(RUN_OPTIONS, {"project_dir": plane.workspace}, os.environ)
+    project = Project.of(chosen, os.environ)
+    job = Job(project, chosen.options, f"Reviewing {phase_id}", command="review")
+    with presenter() as sink:
+        verdict, problem = review(job, sink, due, step)
     if verdict is None:
         error = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, problem)
         return failure(error, request_id=new_ulid("req"))
@@ -63,29 +72,39 @@ def review_with_agent(
     return plane.program.call("review", "gate", **{**values, **made})
 
 
-def _changed_commands(view: Mapping[str, Any], phase_id: str) -> Mapping[str, Any] | None:
-    """Return what the phase's commands were and are, if they are not those of the session's start."""
-    changes = view.get("changed_commands") or ()
-    return next((change for change in changes if change["phase_id"] == phase_id), None)
-
-
-def _reviewed(
-    project: Path, session_id: str, step: CurrentStep, make_presenter: PresenterFactory
+def review(
+    job: Job, sink: RunSink, session_id: str, step: CurrentStep
 ) -> tuple[ReviewVerdict | None, str]:
-    """Return the verdict, or None and why there is none."""
-    chosen = choose(RUN_OPTIONS, {"project_dir": project}, os.environ)
-    job = Job(project, chosen.options, f"Reviewing {step.phase_id}", command="review")
-    flows: list[ReviewFlow] = []
-    with make_presenter() as presenter:
-        result = perform(job, _without_end(presenter), parts_of_review(session_id, step, flows))
-    return (flows[0].verdict if flows else None), result.message
+    """Return the verdict of an agent, or None and why there is none.
 
+    Args:
+        sink: shows the review; the summary of a run, which a review is not, is kept from it.
+        session_id: of the autonomous session.
+        step: the outstanding gate step.
+    """
 
-def _without_end(sink: RunSink) -> RunSink:
-    """Keep the summary of a run to itself: a review is none."""
-
-    def passing_on(event: RunEvent) -> None:
+    def show(event: RunEvent) -> None:
         if not isinstance(event, RunEnded):
             sink(event)
 
-    return passing_on
+    project = job.project
+    events = subscribers_of(job, job.redactor, show)
+    with started(job, events) as work:
+        claims = ClaimedDeliverables(project.status.path)
+        tools = SessionTools(lambda: DeliverableTools(claims))
+        judges = judges_of(work, session_id, claims, tools)
+        plane = Plane(open_plane(project, job.options.posture), events)
+        flow = ReviewFlow(
+            step,
+            lambda sessions: StepContext(
+                session_id,
+                plane=plane,
+                sessions=sessions,
+                claims=claims,
+                judges=judges,
+                sink=events,
+            ),
+        )
+        guards = (ReadOnlyReviews(project.directory),)
+        result = work.execute(flow, claims, tools.make, guards)
+        return flow.verdict, result.message

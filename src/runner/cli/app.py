@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from runner import __version__
-from runner.app.starting_signals import InterruptedEarly
+from runner.app.signals import InterruptedEarly
 from runner.cli.check import HELP as CHECK_HELP
 from runner.cli.check import check
 from runner.cli.completion import HELP as COMPLETION_HELP

@@ -10,14 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.app.exit_codes import FAILURE, USAGE, exit_code_for_error
-from runner.app.startup_failure import never_began
+from runner.app.signals import SIGNAL_EXIT_BASE
+from runner.app.unfinished import startup_failure
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.errors import RunnerError
 from runner.files import read_regular
 from runner.text.safe import inert_lines, json_text
 
 _SIGINT = 2
-_SIGNAL_EXIT_BASE = 128
 _WRITE_ERRORS = frozenset(
     {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 )
@@ -43,7 +43,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
             _print_result(arguments, code, error.message, error.hint)
         return code
     except KeyboardInterrupt:
-        return tell_interruption(arguments, _SIGINT)
+        return report_interruption(arguments, _SIGINT)
     except Exception as error:
         if _is_lost_output(error):
             raise
@@ -56,10 +56,10 @@ def run_command_line(arguments: Sequence[str]) -> int:
     return code
 
 
-def tell_interruption(arguments: Sequence[str], signal_number: int) -> int:
+def report_interruption(arguments: Sequence[str], signal_number: int) -> int:
     """Say that a command was stopped before it could do so itself; return its exit code."""
     _say("User interrupted", None)
-    code = _SIGNAL_EXIT_BASE + signal_number
+    code = SIGNAL_EXIT_BASE + signal_number
     if wants_json(arguments, os.environ):
         _print_result(arguments, code, "User interrupted", None, signal_number)
     return code
@@ -109,7 +109,9 @@ def _print_result(
     signal_number: int | None = None,
 ) -> None:
     project = _project_of(arguments, os.environ)
-    result = never_began(arguments[0], project, code, message, hint, signal_number=signal_number)
+    result = startup_failure(
+        arguments[0], project, code, message, hint, signal_number=signal_number
+    )
     sys.stdout.write(json_text(result) + "\n")
 
 

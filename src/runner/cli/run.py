@@ -11,6 +11,7 @@ from runner.config.environment import unknown_variables
 from runner.config.options import RUN_OPTIONS
 from runner.config.project import require_spec
 from runner.config.resolve import Chosen
+from runner.project import Project
 from runner.text.safe import inert
 
 HELP = help_text(
@@ -29,15 +30,16 @@ HELP = help_text(
 @takes(*RUN_OPTIONS)
 def run(chosen: Chosen) -> None:
     """Run the loop on a project's SPEC.md."""
-    project = chosen.project_dir
-    require_spec(project)
+    require_spec(chosen.project_dir)
     warn_of_unknown_variables()
     # The libraries behind a run are imported only now, so that a mistake is answered at once.
     from runner.app.replaying import answering  # noqa: PLC0415
+    from runner.app.run import run as run_job  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
 
+    project = Project.of(chosen, os.environ)
     with answering(project, chosen.options, "Implementing SPEC.md", command="run") as job:
-        result = present(job, chosen)
+        result = present(job, run_job, chosen.options)
     finish(job, result)
 
 

@@ -13,7 +13,7 @@ from runner.config.instructions import instruction_text
 from runner.config.options import Option, RunOptions
 from runner.config.postures import resolve_standing
 from runner.config.resolve import Chosen
-from runner.config.runner_file import Notify, RunnerFile
+from runner.config.runner_file import Notify, RunnerFile, load_runner_file
 from runner.config.thinking import thinking_effect
 from runner.marker import Instruction
 
@@ -36,7 +36,8 @@ def configuration_report(
         ConfigError: agent.json or an instruction override can't be used, or a posture or feature
             flag does not exist.
     """
-    project, file = chosen.project_dir, chosen.file
+    project = chosen.project_dir
+    file = chosen.file or load_runner_file(project)
     return {
         "type": "configuration",
         "project_dir": str(project),

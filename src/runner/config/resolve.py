@@ -34,13 +34,13 @@ class Chosen:
         options: the values; defaults for what the command does not take.
         settings: by option key, the value as it was given and its origin.
         project_dir: absolute; the working directory for a command that takes no project.
-        file: the project's runner.toml, empty for a command that needs nothing of it.
+        file: the project's runner.toml; None for a command that needs nothing of it.
     """
 
     options: RunOptions
     settings: Mapping[str, Setting]
     project_dir: Path
-    file: RunnerFile
+    file: RunnerFile | None = None
 
 
 def choose(
@@ -59,7 +59,7 @@ def choose(
         PrerequisiteError: the project directory can't be used.
     """
     taken = {option.key: option for option in options}
-    file = RunnerFile(Path(RUNNER_FILE))
+    file: RunnerFile | None = None
     settings: dict[str, Setting] = {}
     if PROJECT_DIR.key in taken:
         found = _setting(PROJECT_DIR, given, environ, file)
@@ -72,18 +72,19 @@ def choose(
     for key, option in taken.items():
         if option is not PROJECT_DIR:
             settings[key] = _setting(option, given, environ, file)
+    budget = file.budget.total if file is not None else None
     values = {option.field: option.as_field(settings[key].value) for key, option in taken.items()}
-    return Chosen(RunOptions(**values, budget_usd=file.budget.total), settings, project, file)
+    return Chosen(RunOptions(**values, budget_usd=budget), settings, project, file)
 
 
 def _setting(
-    option: Option, given: Mapping[str, Any], environ: Mapping[str, str], file: RunnerFile
+    option: Option, given: Mapping[str, Any], environ: Mapping[str, str], file: RunnerFile | None
 ) -> Setting:
     if given.get(option.key) is not None:
         return _from_command_line(option, given[option.key])
     if environ.get(option.variable):
         return _from_environment(option, environ[option.variable])
-    if option.key in file.options:
+    if file is not None and option.key in file.options:
         return Setting(file.options[option.key], RUNNER_FILE)
     return Setting(option.default, DEFAULT)
 

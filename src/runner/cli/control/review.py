@@ -26,7 +26,7 @@ def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope"
     from runner.app.review import review_with_agent  # noqa: PLC0415 - brings in the loop
 
     try:
-        return review_with_agent(plane, plane.workspace, values, _progress)
+        return review_with_agent(plane, values, _progress)
     except (AgentStartError, PrerequisiteError) as error:
         return _unavailable(error)
 
