@@ -1,10 +1,13 @@
 """`runner review gate` without a verdict: an agent makes the review."""
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
+from runner.app.control_plane import control_plane
 from runner.app.job import Job
 from runner.app.reviewers import ReadOnlyReviews, SessionTools, judges_of, open_plane
 from runner.app.started import started
@@ -12,11 +15,13 @@ from runner.app.subscribers import subscribers_of
 from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.commands.review_request import due_review
 from runner.autonomy.envelope import Envelope, failure
+from runner.autonomy.placing import place_of, placed
 from runner.autonomy.service import ControlPlane, new_ulid
 from runner.config.options import RUN_OPTIONS
 from runner.config.resolve import choose
 from runner.deliverables.review import ReviewVerdict
 from runner.deliverables.tools import DeliverableTools
+from runner.errors import AgentStartError, PrerequisiteError
 from runner.events import RunEnded, RunEvent
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.plane import Plane
@@ -33,7 +38,7 @@ _GATE = "run_fidelity_gate"
 def review_with_agent(
     plane: ControlPlane, values: Mapping[str, Any], presenter: PresenterFactory
 ) -> Envelope:
-    """Have an agent review a phase, and return the envelope with its evidence.
+    """Have an agent review a phase, and return the envelope with its evidence, or a refusal.
 
     Nothing is paid for before it is clear that the review is due and allowed.
 
@@ -54,14 +59,13 @@ def review_with_agent(
         changed_commands=next((c for c in changes if c["phase_id"] == phase_id), None),
         scope=view.get("last_step_scope") or "phase",
     )
-    chosen = choose(RUN_OPTIONS, {"project_dir": plane.workspace}, os.environ)
-    project = Project.of(chosen, os.environ)
-    job = Job(project, chosen.options, f"Reviewing {phase_id}", command="review")
-    with presenter() as sink:
-        verdict, problem = review(job, sink, due, step)
+    try:
+        verdict, problem = _reviewed(plane.workspace, due, step, presenter)
+    except (AgentStartError, PrerequisiteError) as error:
+        # No agent can be set to work here, for a sandbox or another run, for example.
+        return _unavailable(error.message, error.hint)
     if verdict is None:
-        error = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, problem)
-        return failure(error, request_id=new_ulid("req"))
+        return _unavailable(problem)
     # The verdict is the program's own: it has just made the review.
     made = {
         "session_id": due,
@@ -70,6 +74,21 @@ def review_with_agent(
         "findings": [finding.as_tool_input() for finding in verdict.findings],
     }
     return plane.program.call("review", "gate", **{**values, **made})
+
+
+def _unavailable(problem: str, hint: str | None = None) -> Envelope:
+    error = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, problem, hint=hint)
+    return failure(error, request_id=new_ulid("req"))
+
+
+def _reviewed(
+    workspace: Path, session_id: str, step: CurrentStep, presenter: PresenterFactory
+) -> tuple[ReviewVerdict | None, str]:
+    chosen = choose(RUN_OPTIONS, {"project_dir": workspace}, os.environ)
+    project = Project.of(chosen, os.environ)
+    job = Job(project, chosen.options, f"Reviewing {step.phase_id}", command="review")
+    with presenter() as sink:
+        return review(job, sink, session_id, step)
 
 
 def review(
@@ -108,3 +127,20 @@ def review(
         guards = (ReadOnlyReviews(project.directory),)
         result = work.execute(flow, claims, tools.make, guards)
         return flow.verdict, result.message
+
+
+def answer_request(text: str, presenter: PresenterFactory) -> Envelope:
+    """Answer a request that the MCP server makes of a process of its own.
+
+    Args:
+        text: a JSON object with the `workspace` and the `params` of `review gate`.
+        presenter: makes what shows the review to people.
+
+    Raises:
+        RunnerError: it did not come to a call; nothing was changed.
+    """
+    request = json.loads(text)
+    plane = control_plane(Path(request["workspace"]))
+    envelope = review_with_agent(plane, request["params"], presenter)
+    envelope["data"] = placed(envelope["data"], place_of(request["workspace"]))
+    return envelope
