@@ -99,6 +99,31 @@ def invoke(arguments: Sequence[str]) -> int:
     return 0
 
 
+def read_leniently(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the texts that the options of a command are given, wherever the mistakes are.
+
+    Args:
+        arguments: the command's name comes first.
+    """
+    name, *rest = arguments
+    group = typer.main.get_command(app)
+    found: dict[str, str] = {}
+    with group.make_context("runner", [name], resilient_parsing=True) as context:
+        command = group.get_command(context, name)  # type: ignore[attr-defined] # it is a group
+    # Reading ends at a mistake such as `--quiet=1`; so what follows is read on its own.
+    for start in range(len(rest)):
+        with command.make_context(
+            name,
+            rest[start:],
+            resilient_parsing=True,
+            ignore_unknown_options=True,
+            allow_extra_args=True,
+        ) as context:
+            given = {key: text for key, text in context.params.items() if isinstance(text, str)}
+            found = {**given, **found}
+    return found
+
+
 def is_group(names: Sequence[str]) -> bool:
     """Whether `names` lead to a group of commands, and to none of them: help is the answer then."""
     level: typer.Typer | None = app
