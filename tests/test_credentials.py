@@ -1,10 +1,19 @@
 """What counts as a credential in a text: how long that takes, and what it does not count."""
 
+import base64
+import json
+import random
+import re
+import string
 import time
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from runner.credentials import environment_secrets, without_shapes
+from runner.credentials import KEYS_BY_THEIR_FORM, environment_secrets, without_shapes
 
 
 def cleaned(text: str) -> str:
@@ -23,11 +32,6 @@ def cleaned(text: str) -> str:
         ("Set-Cookie: sid=abc123; Path=/", "Set-Cookie: [it]"),
         ("AccountKey=abc123def456==;Endpoint", "AccountKey=[it];Endpoint"),
         ("?X-Amz-Signature=0123456789abcdef&x", "?X-Amz-Signature=[it]&x"),
-        (
-            "-----BEGIN OPENSSH PRIVATE KEY-----\\nb3Bl\\n-----END OPENSSH PRIVATE KEY-----\\n",
-            "[it]\\n",
-        ),
-        ("     1\t-----BEGIN " + "PRIVATE KEY-----\n     2\tMIIE+/x=\n", "     1\t[it]"),
     ],
 )
 def test_a_credential_ends_where_it_ends(text: str, left: str) -> None:
@@ -55,7 +59,145 @@ def test_a_password_in_an_address_of_the_environment_is_known() -> None:
     assert environment_secrets(environ) == {"correct-horse": "DATABASE_URL"}
 
 
-HARD = ["a", "-", "://", "password=", "A_", "AUTH_", "curl -u ", "eyJaaaaaaaaa.", "%20", "\\", "x1"]
+KEY_LINES = [
+    base64.b64encode(random.Random(number).randbytes(size)).decode()  # noqa: S311 - no real key
+    for number, size in enumerate([48] * 5 + [20])
+]
+BEGIN, END = "-----BEGIN " + "PRIVATE KEY-----", "-----END " + "PRIVATE KEY-----"
+KEY = "\n".join([BEGIN, *KEY_LINES, END])
+
+
+def each_line(write: str) -> Callable[[str], str]:
+    return lambda text: "\n".join(write.format(line) for line in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        str,
+        json.dumps,
+        lambda text: json.dumps(json.dumps(text)),
+        lambda text: json.dumps(text).replace("/", "\\/"),
+        lambda text: quote(text, safe=""),
+        lambda text: quote(quote(text, safe=""), safe=""),
+        quote_plus,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", " "),
+        lambda text: text.replace("\n", ""),
+        lambda text: text.replace(BEGIN, f"{BEGIN}\nProc-Type: 4,ENCRYPTED\n"),
+        lambda text: text.replace(END, f"=aB3/\n{END}"),
+        each_line("     7\t{}"),
+        each_line("    12→{}"),
+        each_line("+{}"),
+        each_line("> {}"),
+        each_line("conf/id.pem:{}"),
+        each_line("web_1  | 2026-11-22T10:00:00.123Z {}"),
+        each_line('  "{}\\n" +'),
+        each_line("\x1b[32m+\x1b[m\x1b[32m{}\x1b[m"),
+    ],
+)
+def test_no_line_of_a_private_key_stays(write: Callable[[str], str]) -> None:
+    left = cleaned(f"before\n{write(KEY)}\nafter\n")
+    kept = [line for line in KEY_LINES if any(each in left for each in (line, write(line)))]
+    assert (kept, left[:7], left[-7:]) == ([], "before\n", "\nafter\n")
+
+
+def test_of_a_key_that_was_cut_no_line_stays() -> None:
+    middle = len(KEY) // 2
+    assert cleaned(f"{KEY[:middle]}\n...\n") == f"{BEGIN}\n[it]\n...\n"
+    assert cleaned(f"...\n{KEY[KEY.index(KEY_LINES[2]) :]}") == f"...\n[it]\n{END}"
+
+
+def test_a_hole_in_a_key_ends_neither_part() -> None:
+    lines = [BEGIN, *KEY_LINES[:2], "... 3 lines left out ...", *KEY_LINES[4:], END]
+    left = ["-----BEGIN " + "PRIVATE KEY-----", "[it]", "... 3 lines left out ...", "[it]", END]
+    assert cleaned("\n".join(lines)) == "\n".join(left)
+
+
+def test_the_mask_of_a_key_says_how_many_lines_it_hides() -> None:
+    left = f"{BEGIN}\n[redacted: private key, 6 lines]\n{END}"
+    assert KEYS_BY_THEIR_FORM.text(KEY) == left
+    assert KEYS_BY_THEIR_FORM.text(left) == left
+
+
+FAILURE = "FAILED tests/test_price.py::test_rounding - assert 12 == 13"
+ALONE = [BEGIN, BEGIN.replace(" PRIV", " RSA PRIV"), END]
+
+
+@pytest.mark.parametrize("marker", ALONE)
+@pytest.mark.parametrize("end", ["", END])
+@pytest.mark.parametrize(
+    "line",
+    [
+        FAILURE,
+        "FAILED",
+        "AssertionError",
+        "tests/unit/billing/currencies/rounding/of/large/amounts",
+        "Comment: FAILED",
+        "0123456789abcdef" * 4,
+        json.dumps(FAILURE),
+    ],
+)
+def test_a_marker_hides_no_line_that_is_none_of_a_key(marker: str, end: str, line: str) -> None:
+    text = f"{marker}\n{line}\n{line} again\n{end}"
+    assert cleaned(text) == text
+
+
+def test_a_failure_after_an_unfinished_key_stays() -> None:
+    text = "\n".join([BEGIN, *KEY_LINES[:3], FAILURE, *KEY_LINES[3:4], FAILURE])
+    assert cleaned(text) == "\n".join([BEGIN, "[it]", FAILURE, KEY_LINES[3], FAILURE])
+
+
+# Something that begins each of the patterns, with a secret of its own behind it or without.
+SECRET = "qZ7abcd1234EFGH5678ijkl"
+OPENERS = [
+    *ALONE, KEY, f"{BEGIN}\n{KEY_LINES[0]}", f"{KEY_LINES[0]}\n{END}",
+    *(lead + SECRET for lead in (
+        "Authorization: Bearer ", "authorization: ", "bearer ", "x-api-key: ", "Set-Cookie: sid=",
+        "Cookie: a=1234; b=", "https://ada:", "?sig=", "X-Amz-Signature=", "curl -u ada:",
+        "login ada password ", "--password ", "DB_PASSWORD=", "STRIPE_KEY=", "sshpass -p ",
+        "mysql -u root -p", "$6$abcdefgh$", '"auth": "', "password: '", "secret=", "sk-ant-", "ghp_",
+        "https://hooks.slack.com/services/", "https://api.telegram.org/bot123456789:", "token>",
+    )),
+    "Authorization: Bearer", "bearer ", "Set-Cookie:", "cookie: a=", "://", "https://ada:", "?sig=",
+    "curl -u", "curl -u ada:", "login ada password", "--password", "DB_PASSWORD=", "sshpass -p",
+    "password=", "password: '", "token:", '"auth": "', "mysql -p", "x-api-key:",
+    "https://hooks.slack.com/services/", "$6$abcdefgh$", "sk-ant-", "eyJhbGciOi.",
+]  # fmt: skip
+PLAIN_LINES = st.lists(
+    st.text("abc XYZ019_.:-=()<>[]'\"/+%\\@", min_size=1, max_size=70), min_size=1, max_size=5
+)
+
+
+@given(
+    opener=st.sampled_from(OPENERS), lines=PLAIN_LINES, writing=st.sampled_from([str, json.dumps])
+)
+def test_nothing_hides_the_lines_after_it(
+    opener: str, lines: list[str], writing: Callable[[str], str]
+) -> None:
+    after = "\n".join(["Summary", *lines, FAILURE])
+    assume(not re.search(r"[A-Za-z0-9+/=%\\]{15}", after.replace(FAILURE, "")))
+    assume(cleaned(writing(after)) == writing(after))
+    assert writing(after)[1:] in cleaned(writing(f"{opener}\n{after}"))
+
+
+@given(
+    opener=st.sampled_from(
+        [each for each in OPENERS if not each.endswith((" ", "=", ":", "'", '"'))]
+    ),
+    words=st.lists(st.text(string.ascii_letters, min_size=1, max_size=14), min_size=1, max_size=9),
+)
+def test_nothing_hides_the_words_after_a_blank(opener: str, words: list[str]) -> None:
+    after = f" is {' '.join(words)}, no?"
+    assume(cleaned(after) == after)
+    assert cleaned(opener + after).endswith(after[3:])
+
+
+HARD = [
+    BEGIN, END, f"{BEGIN}\n", f"{KEY_LINES[0]}\n", f"{END}\n{KEY_LINES[0]}\n", "\n", "1 ", "\\n",
+    "a", "-", "://", "password=", "A_", "AUTH_", "curl -u ", "eyJaaaaaaaaa.", "%20", "\\", "x1",
+    "cookie: a=1234;", "a=bc; ",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", HARD)

@@ -26,8 +26,6 @@ KEYS = [
     "xoxb" + "-123456789012-abcdef",
     "npm" + "_" + "a1" * 18,
     "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0.SflKxwRJSMeKKF2QT4",
-    "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----",
-    "-----BEGIN " + "PRIVATE KEY-----\nMIIE and the end is missing",
 ]
 
 

@@ -48,7 +48,7 @@ _FOR_URLS = str.maketrans("+/", "-_")
 # --- what surrounds a secret, plain or escaped -------------------------------------------------
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
 _QUOTE = r"(?:\\{0,15}[\"'`]|%5[Cc]%22|%2[27])"
-_SPACE = r"(?:\s|%20|\+|\\+[nt])"
+_SPACE = r"(?:[ \t]|%20|\+|\\+t)"  # on the same line
 _GAP = r"(?:[ \t]|%20|%09|\+){0,3}"
 _IS = rf"{_QUOTE}?(?:\]|%5[Dd])?{_GAP}(?:=>|[=:]|%3[DdAa]){_GAP}"
 _SCHEME = r"(?::|%3[Aa])(?:/|\\{1,8}/|%2[Ff]){2}"
@@ -57,6 +57,7 @@ _ESCAPED = r"%(?!2[0267]|3[BbCcEe]|0[0-9A-Fa-f]|5[BbCcDd]|7[BbCcDd])[0-9A-Fa-f]{
 _VALUE = rf"(?:[A-Za-z0-9._~+/=@!#^*?:-]|{_ESCAPED})"
 _QUOTED = rf"(?:(?!{_QUOTE}|%20|%26|%3[Cc]|%0[AaDd])[^\s\\\[\]<>])"
 _IN_ADDRESS = rf"(?:(?!{_QUOTE}|%2[Ff0]|%3[Ff]|%5[Bb])[^\s\\\[\]<>/?#])"
+_COOKIE = r"(?:(?!%0[AaDd])[^\s;\"'\\\[])"
 _USER = r"(?:[^\s/:@\"'\\%\[]|%(?!3[Aa]|2[Ff])[0-9A-Fa-f]{2}){0,100}"
 _MIXED = rf"(?={_VALUE}{{0,60}}?[0-9])(?={_VALUE}{{0,60}}?[A-Za-z])"
 _UNUSUAL = rf"(?={_QUOTED}{{0,60}}?[0-9!@#^*?+=%$&])"
@@ -74,7 +75,30 @@ _VARIABLE = (
     r"(?<!_)(?=[A-Z])[A-Z0-9_]{0,60}?(?:(?P<password>PASS(?:WORD|WD|PHRASE)?|_PWD)|TOKEN|SECRET|_KEY"
     r"|(?:API|ACCESS|PRIVATE)_?KEY|CREDENTIALS?|_AUTH)"
 )
-_PEM = r"(?:[A-Z ]|%20|\+){1,40}PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----"
+# --- private keys: lines of base64 between two markers -----------------------------------------
+_MARKER = re.compile(
+    r"-----(?:(?P<begin>BEGIN)|END)(?:[A-Z0-9 ]|%(?:25){0,3}20|\+){1,40}PRIVATE"
+    r"(?: |%(?:25){0,3}20|\+)KEY(?:(?: |%(?:25){0,3}20|\+)BLOCK)?-----"
+)
+_CODE = r"(?:[A-Za-z0-9+/=]|%(?:25){0,3}(?:2[BbFf]|3[Dd])|\\{1,8}/)"
+_LINE = rf"{_CODE}{{40,20000}}+"
+# Between two lines: their ends, quotes, the numbers of lines, signs of a diff, colours.
+_JOINT = (
+    r"(?:\s|%(?:25){0,3}(?:0[AaDd]|20)|\x1b\[[\d;]{0,9}m|\\{1,15}(?:[nrt]|u001b\[[\d;]{0,9}m)?"
+    r"|[\"'`,;>|#*()+]|-(?!----)|[0-9]{1,6}[ \t→:|]){0,60}+"
+)
+# The name of a file or a time may be at the start of each line. It stays.
+_BREAK = rf"{_JOINT}[^\n\\]{{0,80}}?"
+_KEY_HEADS = re.compile(
+    rf"(?:{_JOINT}(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): [^\n\\]{{0,120}})*+"
+)
+_NEXT_LINE = re.compile(rf"{_BREAK}(?P<it>{_LINE})")
+_LAST_LINES = re.compile(
+    rf"{_BREAK}(?:(?P<last>{_CODE}{{1,80}}+){_BREAK})?(?:(?P<sum>=[A-Za-z0-9+/]{{4}}){_BREAK})?"
+)
+_CUT_LINE = re.compile(rf"{_JOINT}(?P<it>{_CODE}{{16,}}+)(?![^\s\\\"'`,])")
+_JOINED, _APART = re.compile(_JOINT), re.compile(_BREAK)
+_ANY_LINE = re.compile(rf"(?<![\\%])(?<!%[0-9A-Fa-f]){_LINE}")
 
 # In each the group `it` is the secret.
 _NAMED_BY_THEIR_OWNER = (
@@ -102,11 +126,6 @@ _NAMED_BY_THEIR_OWNER = (
     r"eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",  # a JSON web token
 )
 _SURROUNDED = (
-    # A key that spans lines; of one whose end was cut off, what can belong to it.
-    (
-        rf"(?P<it>-----BEGIN{_PEM}(?:.{{1,20000}}?-----END{_PEM}"
-        r"|(?:\s|\\+[nr]|%0[AaDd])+(?:[A-Za-z0-9+/=\s:,.→\\-]|%[0-9A-Fa-f]{2})+))"
-    ),
     # headers
     (
         rf"(?i:authorization){_IS}{_QUOTE}?(?i:bearer|basic|token|digest|apikey){_SPACE}{{1,3}}"
@@ -119,7 +138,7 @@ _SURROUNDED = (
         r"(?P<it>[A-Za-z0-9._~+/=-]{8,})"
     ),
     rf"(?i:x-api-key){_IS}{_QUOTE}?(?P<it>{_NO_VARIABLE}{_VALUE}{{8,}}+){_NO_CALL}",
-    rf"(?i:\b(?:set-)?cookie:)\s{{0,3}}(?P<it>{_NO_VARIABLE}[\w.-]+=[^\r\n\"'\\\[]{{4,}})",
+    rf"(?i:\b(?:set-)?cookie:)[ \t]{{0,3}}(?P<it>{_NO_VARIABLE}(?=.{{6}})(?:[\w.-]+={_COOKIE}+;?[ \t]?)+)",
     # addresses
     (
         rf"{_SCHEME}{_USER}(?::|%3[Aa])(?P<it>{_NO_VARIABLE}{_IN_ADDRESS}{{1,200}})"
@@ -128,10 +147,10 @@ _SURROUNDED = (
     rf"{_SCHEME}(?P<it>{_MIXED}[A-Za-z0-9_-]{{16,}})(?=@|%40)",
     (
         r"(?i:x-amz-(?:signature|security-token|credential)|[?&]sig)(?:=|%3[Dd])"
-        r"(?P<it>[^\s&\"'\\\[]{8,})"
+        r"(?P<it>(?:(?!%0[AaDd]|%2[067])[^\s&\"'\\\[]){8,})"
     ),
     # addresses that are a key as a whole
-    r"(?i:hooks\.slack\.com|discord(?:app)?\.com/api)(?:/|\\{1,8}/|%2[Ff])(?:services|webhooks|workflows|triggers)(?:/|\\{1,8}/|%2[Ff])(?P<it>[\w/%\\-]{16,})",
+    r"(?i:hooks\.slack\.com|discord(?:app)?\.com/api)(?:/|\\{1,8}/|%2[Ff])(?:services|webhooks|workflows|triggers)(?:/|\\{1,8}/|%2[Ff])(?P<it>(?:[\w/-]|\\{1,8}/|%2[Ff]){16,})",
     r"(?:bot|%2[Ff]bot)(?P<it>[0-9]{8,10}(?::|%3[Aa])[\w-]{30,})",  # Telegram
     # command lines and files
     (
@@ -159,7 +178,7 @@ _SURROUNDED = (
 )
 _SHAPES = (
     re.compile(rf"{_START}(?P<it>{'|'.join(_NAMED_BY_THEIR_OWNER)})"),
-    *(re.compile(shape, re.DOTALL) for shape in _SURROUNDED),
+    *map(re.compile, _SURROUNDED),
 )
 
 
@@ -320,7 +339,11 @@ def _record(value: Any, clean: Callable[[str], str]) -> Any:
 @lru_cache(maxsize=64)
 def _without_shapes(text: str) -> str:
     # A text passes several sinks, and is looked through once.
-    return without_shapes(text, lambda _: REDACTED)
+    return without_shapes(text, lambda _: REDACTED, _mask_of_lines)
+
+
+def _mask_of_lines(_: str, lines: int) -> str:
+    return _mask(f"private key, {lines} {'line' if lines == 1 else 'lines'}")
 
 
 def _each_text(value: Any, clean: Callable[[str], str]) -> Any:
@@ -353,11 +376,12 @@ def forms_of(secret: str) -> set[str]:
     return {form for form in forms if len(form) >= SHORTEST}
 
 
-def without_shapes(text: str, mask: Mask) -> str:
+def without_shapes(text: str, mask: Mask, mask_key: Callable[[str, int], str] | None = None) -> str:
     """Return the text with a mask in place of whatever looks like a credential.
 
     Args:
         mask: gets the secret, and returns a text that begins with `[`.
+        mask_key: the same for the lines of a private key, and gets their number, too.
     """
 
     def masked(match: re.Match[str]) -> str:
@@ -368,9 +392,82 @@ def without_shapes(text: str, mask: Mask) -> str:
     before = None
     while text != before:
         before = text
+        text = _without_private_keys(text, mask_key or (lambda key, _: mask(key)))
         for shape in _SHAPES:
             text = shape.sub(masked, text)
     return text
+
+
+def _without_private_keys(text: str, mask: Callable[[str, int], str]) -> str:
+    """Return the text with masks in place of the lines of private keys.
+
+    A key ends at the first line without base64: a marker must not hide the text after it.
+    """
+    markers = list(_MARKER.finditer(text))
+    spans: list[tuple[int, int]] = []
+    for last, marker in zip([None, *markers], [*markers, None], strict=True):
+        start, end = last.end() if last else 0, marker.start() if marker else len(text)
+        closed = marker is not None and not marker["begin"]
+        if last and last["begin"]:
+            spans += _lines_after(text, start, end, closed=closed)
+        if closed:
+            start = max((start, *(after for _, after in spans)))
+            spans += sorted(_lines_before(text, start, end))
+    parts, done = [], 0
+    for start, end, lines in _joined(text, spans):
+        parts += [text[done:start], mask(text[start:end], lines)]
+        done = end
+    return "".join((*parts, text[done:]))
+
+
+def _lines_after(text: str, at: int, end: int, *, closed: bool) -> Iterator[tuple[int, int]]:
+    """Yield where the lines of a private key are that begins at `at`."""
+    heads = _KEY_HEADS.match(text, at, end)
+    first = at = heads.end() if heads else at
+    while (line := _NEXT_LINE.match(text, at, end)) and _is_mixed(line["it"]):
+        yield line.span("it")
+        at = line.end()
+    cut = None if closed else _CUT_LINE.match(text, at, end)
+    if cut and _is_mixed(cut["it"]):
+        yield cut.span("it")
+    elif closed and at > first:
+        yield from _last_lines(text, at, end) or ()
+
+
+def _lines_before(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield where the lines of a private key are that ends at `end`."""
+    lines = [found.span() for found in _ANY_LINE.finditer(text, start, end)]
+    after = end
+    for line in reversed(lines):
+        last = _last_lines(text, line[1], end) if after == end else ()
+        joined = last is not None and (after == end or _APART.fullmatch(text, line[1], after))
+        if not joined or not _is_mixed(text[slice(*line)]):
+            return
+        yield from (line, *(last or ()))
+        after = line[0]
+
+
+def _last_lines(text: str, start: int, end: int) -> tuple[tuple[int, int], ...] | None:
+    """Return where the short lines between the others and the end are, None if there is more."""
+    found = _LAST_LINES.fullmatch(text, start, end)
+    return found and tuple(found.span(name) for name in ("last", "sum") if found[name])
+
+
+def _is_mixed(line: str) -> bool:
+    """Whether this can be base64 of something random: it is no path, hash or word."""
+    return all(re.search(kind, line) for kind in ("[0-9]", "[a-z]", "[A-Z]"))
+
+
+def _joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Return the spans with their number of lines; those with nothing between them are one."""
+    joined: list[tuple[int, int, int]] = []
+    for start, end in spans:
+        before, at, lines = joined[-1] if joined else (0, 0, 0)
+        if joined and _JOINED.fullmatch(text, at, start):
+            joined[-1] = (before, end, lines + 1)
+        else:
+            joined.append((start, end, 1))
+    return joined
 
 
 def lower_escapes(text: str) -> str:

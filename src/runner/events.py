@@ -306,6 +306,34 @@ class Waiting:
     resets_at: float | None = None
 
 
+class CheckStage(StrEnum):
+    """How far the runner is with a list of verification commands."""
+
+    PREPARING = "preparing"
+    SETUP = "setup"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """The runner itself runs verification commands.
+
+    Attributes:
+        stage: PREPARING while a clean room is made; ENDED when no command runs any more.
+        baseline: whether they run before any work, to see which of them pass already.
+        command: the one that runs; "" when none does.
+        number: counts verification commands from 1; 0 when none runs.
+        total: how many verification commands there are.
+    """
+
+    stage: CheckStage
+    baseline: bool = False
+    command: str = ""
+    number: int = 0
+    total: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """A line for people. `level` is info, warning or error; `hint` says what to do next."""
@@ -331,6 +359,7 @@ RunEvent = (
     | StatusChanged
     | DeliverablesPlanned
     | Waiting
+    | Checking
     | Notice
     | RunEnded
 )

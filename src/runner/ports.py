@@ -107,6 +107,7 @@ class VerifiedCommand:
         exit_code: 0 to 255; 124 when it took too long, 126 when the policy denied it.
         output_digest: SHA-256 of its whole output, in lower-case hex.
         output_tail: the end of the output, made text.
+        remark: why it was not run, or not to its end; "" for one that ended by itself.
     """
 
     command: str
@@ -116,6 +117,7 @@ class VerifiedCommand:
     output_tail: str
     duration_seconds: float
     timed_out: bool
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class VerificationRun:
 
     Attributes:
         receipt: as CONTRACT §6 has it.
-        receipt_path: where it was written.
+        receipt_path: where it was written; None where it was not.
         conditions: where they ran; None where nobody says.
     """
 
@@ -142,11 +144,20 @@ class VerificationRun:
 class Verifier(Protocol):
     """Runs verification commands, contained as the agent is."""
 
-    async def run(self, step_id: str, commands: Sequence[Mapping[str, str]]) -> VerificationRun:
+    async def run(
+        self,
+        step_id: str,
+        commands: Sequence[Mapping[str, str]],
+        *,
+        within_seconds: float | None = None,
+    ) -> VerificationRun:
         """Run the commands of a step, one after another.
 
         Args:
+            step_id: the step's, or `receipts.BASELINE`.
             commands: mappings with `command` and `command_hash`, as the step has them.
+            within_seconds: bounds all of them, their setup included; each command is cut off after
+                its share of what is left. None for no bound but the one of each command.
 
         Raises:
             StateWriteError: output or receipt could not be written.

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ from tests.agent.containment.test_probe import contains
 from tests.agent.processes import LINUX_REASON, ON_LINUX
 from tests.agent.test_verifying import STEP, issued
 
+from runner.checkpoints.tree_identity import tree_identity
 from runner.config.runner_file import VerificationTable
+from runner.deliverables.model import Deliverable, StatusFile
+from runner.events import Checking, CheckStage
+from runner.loop.baseline import Baseline, BaselineBook, Outcome
 from runner.marker import Instruction
 from runner.ports import VerificationRun, VerifiedCommand
 from runner.records.receipts import latest_run
@@ -34,6 +39,7 @@ pytestmark = [
 
 # A cargo that rustup installed finds its toolchain there, whatever HOME is.
 RUSTUP = os.environ.get("RUSTUP_HOME") or Path("~/.rustup").expanduser()
+PASSES, FAILS = Outcome.PASSES, Outcome.FAILS
 LONG = pytest.mark.skipif(not os.environ.get("RUNNER_STORM"), reason="a long run: make storm")
 WRONG = "def add(a, b):\n    return 0\n"
 TEST = "import add, sys\nsys.exit(0 if add.add(2, 2) == 4 else 1)\n"
@@ -146,6 +152,71 @@ async def test_byte_code_behind_an_honest_source_is_not_run(
     poison_byte_code(project / "add.py")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     assert (await stage().one("python3 test_add.py")).exit_code == 1
+
+
+# Forms that no list of programs knows: what they do is in the project, or comes from its state.
+UNABLE_TO_FAIL = (
+    "! python3 test_add.py",
+    "bash idle.sh",
+    "./idle.sh",
+    "python3 idle.py",
+    "make -f idle.mk check",
+    "python3 -c 'x = [1]'",
+    "python3 -c 'import unittest as u; u.TextTestRunner().run(u.TestSuite())'",
+    "env X=1 timeout 20 bash idle.sh",
+    "sh -c 'python3 test_add.py' || expr 1",
+    "git ls-files",
+)
+
+
+@contains
+async def test_commands_that_cannot_fail_are_seen_to_pass_before_any_work(
+    project: Path, stage: Make
+) -> None:
+    (project / "idle.sh").write_text("#!/bin/sh\npython3 test_add.py\nexit 0\n")
+    (project / "idle.sh").chmod(0o755)
+    (project / "idle.py").write_text("print('1 passed')\n")
+    (project / "idle.mk").write_text("check:\n\t-@python3 test_add.py\n")
+    commit(project)
+    commands = (*UNABLE_TO_FAIL, "python3 test_add.py")
+    item = Deliverable("A-001", "x", ("y",), verification=commands)
+    baseline = Baseline(
+        project,
+        verifier=stage().verifier,
+        common=(),
+        tree_of=lambda: tree_identity(project),
+        sink=lambda _: None,
+    )
+    record = await baseline.take(StatusFile("x", deliverables=(item,)), changed=False)
+    found = {r.command: r.outcome for r in record.of(item)}
+    assert found == {**dict.fromkeys(UNABLE_TO_FAIL, PASSES), "python3 test_add.py": FAILS}
+
+
+@contains
+async def test_stopping_a_run_before_any_work_ends_its_command_and_records_nothing(
+    project: Path, stage: Make
+) -> None:
+    item = Deliverable("A-001", "x", ("y",), verification=("sleep 600",))
+    running = anyio.Event()
+
+    def tell(event: Checking) -> None:
+        if event.stage is CheckStage.RUNNING:
+            running.set()
+
+    baseline = Baseline(
+        project,
+        verifier=replace(stage().verifier, tell=tell),
+        common=(),
+        tree_of=lambda: tree_identity(project),
+        sink=lambda _: None,
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(
+            partial(baseline.take, StatusFile("x", deliverables=(item,)), changed=False)
+        )
+        await running.wait()
+        tasks.cancel_scope.cancel()
+    assert not BaselineBook(project).path.exists()
 
 
 # What an agent does in its box, and the honest command that it makes green where it stands.
@@ -418,6 +489,41 @@ async def test_secrets_stay_hidden_in_the_room(home: Path, stage: Make) -> None:
     made = stage()
     object.__setattr__(made.verifier, "judge", lambda _: Decision.allow("test"))
     assert (await made.one("ls -A ~/.ssh")).output_tail == ""
+
+
+@pytest.fixture
+def cargo_elsewhere(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    del home
+    cargo = tmp_path / "elsewhere" / "cargo"
+    cargo.mkdir(parents=True)
+    (cargo / "credentials.toml").write_text("secret ")
+    (cargo / "config.toml").write_text("settings ")
+    monkeypatch.setenv("CARGO_HOME", str(cargo))
+    return cargo
+
+
+@contains
+async def test_secrets_stay_hidden_in_caches_outside_the_home_folder(
+    cargo_elsewhere: Path, stage: Make
+) -> None:
+    made = stage()
+    object.__setattr__(made.verifier, "judge", lambda _: Decision.allow("test"))
+    look = f"cd {cargo_elsewhere} && cat *.toml; echo x > new && cat new"
+    assert (await made.one(look)).output_tail.split() == ["settings", "x"]
+
+
+@contains
+async def test_a_cache_that_a_link_in_the_project_names_is_not_mounted(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, stage: Make
+) -> None:
+    secrets = tmp_path / "of-other-programs"
+    secrets.mkdir()
+    (secrets / "key").write_text("secret")
+    monkeypatch.setenv("CARGO_HOME", str(project / ".cargo"))
+    (project / ".cargo").symlink_to(secrets)
+    made = stage()
+    object.__setattr__(made.verifier, "judge", lambda _: Decision.allow("test"))
+    assert "secret" not in (await made.one(f"cat {secrets}/key $CARGO_HOME/key")).output_tail
 
 
 @contains

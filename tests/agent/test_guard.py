@@ -2,6 +2,7 @@
 
 import ast
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -115,6 +116,30 @@ def _start_parent(mark: str, *command: str) -> tuple["subprocess.Popen[str]", Pa
 )
 def test_the_exit_status_is_passed_on(script: str, status: int, mark: str) -> None:
     assert _ended(_start(AgentProcess(["/bin/sh", "-c", script]), mark)) == status
+
+
+KEYRING = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.syscall.restype = ctypes.c_long
+if "make" in sys.argv:
+    if libc.syscall(250, 1, None) < 0 or libc.syscall(248, b"user", b"k", b"secret", 6, -3) < 0:
+        sys.exit(77)
+    os.execv(sys.argv[2], sys.argv[2:])
+sys.exit(3 if libc.syscall(250, 10, -3, b"user", b"k", 0) >= 0 else 0)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the calls of x86-64")
+def test_the_keys_of_the_users_session_are_left_behind(mark: str) -> None:
+    process = AgentProcess([sys.executable, "-c", KEYRING])
+    make = [sys.executable, "-c", KEYRING, "make"]
+    bare = subprocess.run([*make, sys.executable, "-c", KEYRING], check=False, timeout=30)
+    if bare.returncode == 77:
+        pytest.skip("this machine makes no keys")
+    assert bare.returncode == 3
+    done = subprocess.run([*make, process.launcher], check=False, timeout=30)
+    assert done.returncode == 0
 
 
 def test_a_program_that_does_not_exist_is_named(mark: str) -> None:

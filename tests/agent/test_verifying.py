@@ -26,12 +26,14 @@ from tests.agent.processes import (
 
 from runner.autonomy.inputs import Receipt
 from runner.errors import StateWriteError, UsageError
+from runner.events import Checking, CheckStage
 from runner.ports import VerificationRun, VerifiedCommand
-from runner.records.receipts import latest_run
+from runner.records.receipts import BASELINE, latest_run
 from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.status import Containment
 from runner.shell_policy.decision import Decision, PolicySettings
 from runner.verification.verifier import (
+    TIMED_OUT,
     SandboxedVerifier,
     judge_verification,
     make_verifier,
@@ -374,9 +376,46 @@ async def test_receipts_are_not_written_through_a_link(
 
 
 async def test_the_caller_is_told_of_each_command(make: Make) -> None:
-    told: list[str] = []
-    await make(on_command=told.append).run(STEP, issued("true", "false"))
-    assert told == ["true", "false"]
+    told: list[Checking] = []
+    await make(tell=told.append).run(STEP, issued("true", "false"))
+    assert told == [
+        Checking(CheckStage.RUNNING, command="true", number=1, total=2),
+        Checking(CheckStage.RUNNING, command="false", number=2, total=2),
+        Checking(CheckStage.ENDED, total=2),
+    ]
+
+
+async def test_a_command_that_hangs_leaves_the_others_their_share(make: Make) -> None:
+    run = await make().run(STEP, issued("sleep 600", "true"), within_seconds=2)
+    assert [r.exit_code for r in run.results] == [TIMED_OUT, 0]
+    assert "it took longer than" in run.results[0].remark
+
+
+async def test_no_command_is_started_after_the_time_for_all(make: Make, project: Path) -> None:
+    run = await make().run(STEP, issued("touch began"), within_seconds=0)
+    assert run.results[0].remark == "it was not run: the time for all commands was used up"
+    assert not (project / "began").exists()
+
+
+async def test_a_command_that_fails_by_itself_has_no_remark(make: Make) -> None:
+    run = await make().run(STEP, issued("exit 124"), within_seconds=60)
+    assert (run.results[0].exit_code, run.results[0].remark) == (TIMED_OUT, "")
+
+
+async def test_a_run_before_any_work_is_no_verification(make: Make, project: Path) -> None:
+    verifier = make()
+    verified = await verifier.run(STEP, issued("true"))
+    await verifier.run(BASELINE, issued("true"))
+    kept = latest_run(project, ["true"], output_characters=100)
+    assert verified.passed
+    assert kept is not None
+    assert kept.step_id == STEP
+
+
+async def test_a_command_before_any_work_is_told_as_such(make: Make) -> None:
+    told: list[Checking] = []
+    await make(tell=told.append).run(BASELINE, issued("true"))
+    assert all(event.baseline for event in told)
 
 
 @pytest.fixture

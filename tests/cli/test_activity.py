@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
 from tests.cli.clocks import Clock
 from tests.cli.scenes import result
 
 from runner.cli.presenter.activity import Activity
 from runner.events import (
+    Checking,
+    CheckStage,
     RunEnded,
     RunEvent,
     SessionActivity,
@@ -121,3 +125,38 @@ def test_a_wait_without_a_reset_says_why() -> None:
 
 def test_a_session_ends_the_wait() -> None:
     assert after(Waiting(8, "x"), STARTED, seconds=0) == "⚡ 0s Starting..."
+
+
+RUNNING = Checking(CheckStage.RUNNING, command="make test", number=2, total=5)
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (Checking(CheckStage.PREPARING), "⚡ 5s Preparing a clean room for verification..."),
+        (
+            Checking(CheckStage.SETUP, command="npm ci"),
+            "⚡ 5s Setting up for verification: npm ci",
+        ),
+        (RUNNING, "⚡ 5s Verifying 2 of 5: make test"),
+        (replace(RUNNING, baseline=True), "⚡ 5s Trying before any work 2 of 5: make test"),
+        (replace(RUNNING, command="a\x1b[2J\nb"), "⚡ 5s Verifying 2 of 5: a␛[2J b"),
+        (Checking(CheckStage.ENDED, total=5), ""),
+    ],
+)
+def test_the_runners_own_commands_are_shown(event: Checking, text: str) -> None:
+    assert after(ENDED, event) == text
+
+
+def test_each_command_has_a_time_of_its_own() -> None:
+    clock = Clock()
+    activity = Activity(clock, clock)
+    activity.update(RUNNING)
+    clock.seconds += 60
+    activity.update(replace(RUNNING, number=3))
+    assert activity.text() == "⚡ 0s Verifying 3 of 5: make test"
+
+
+@pytest.mark.parametrize("event", [STARTED, ENDED, Waiting(60, "")])
+def test_nothing_is_left_of_a_command_when_something_else_begins(event: RunEvent) -> None:
+    assert "Verifying" not in after(RUNNING, event)

@@ -105,7 +105,7 @@ def test_the_old_files_stay(old: Old) -> None:
 def test_status_knows_what_was_adopted(old: Old) -> None:
     old.adopt()
     _, out, _ = old.ask("status")
-    assert "1 of 1 passed, 1 deprecated" in out
+    assert "1 of 1 passed (1 claimed, not proved), 1\ndeprecated" in out
 
 
 def test_no_example_is_written(old: Old) -> None:

@@ -141,7 +141,8 @@ def test_no_words_of_a_review_add_a_workflow_command(text: str) -> None:
 def test_the_summary_has_a_line_for_each_phase() -> None:
     took = row(agent_sessions=1, agent_seconds=5.0, cost_usd=0.5)
     text = summary_markdown(result_object(RunEnded(result(), {"phases": [took]})), {})
-    assert "| p | 2/2 | not reviewed yet | `1 session, 5s, $0.50` |" in text
+    assert "| p | 2/2 claimed | not reviewed yet | `1 session, 5s, $0.50` |" in text
+    assert "| Deliverables | 0/3 passed (2 claimed) |" in text
 
 
 def test_a_command_in_the_advice_can_be_copied_from_the_summary() -> None:

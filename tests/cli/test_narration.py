@@ -283,11 +283,12 @@ def test_advice_of_several_lines_keeps_its_lines() -> None:
 def test_the_end_of_a_run_tells_how_phases_stand_and_what_they_took() -> None:
     took = {"agent_sessions": 2, "agent_seconds": 61.0, "cost_usd": 0.12}
     item = {"id": "UI-001", "agent_sessions": 1, "agent_seconds": 40.0, "cost_usd": 0.1}
-    phase = row(verified_at="now", gate_status="passed", verdict="pass", **took)
+    closed = {"gate_status": "passed", "verdict": "pass", "duration_seconds": 60.0}
+    phase = row(verified_at="now", **closed, **took)
     phases = [{**phase, "deliverables": [item]}]
     assert texts(RunEnded(result(), {"phases": phases}))[:5] == [
         "",
-        "Phase p: 2/2 passed, verified, gate passed (pass)",
+        "Phase p: 2/2 passed, verified, gate passed (pass), closed after 1m",
         "  2 sessions, 1m 1s, $0.12",
         "    UI-001: 1 session, 40s, $0.10",
         "",
@@ -305,7 +306,16 @@ def test_phases_are_left_out_of_a_quiet_output() -> None:
 
 
 def test_the_overall_line_tells_what_was_only_claimed() -> None:
-    phases = [row(gate_status=None), row(phase_id="q", gate_status="passed", verdict="pass")]
+    phases = [row(gate_status=None, duration_seconds=60.0)]
+    assert "2/3 deliverables passed (2 claimed, not proved)," in _overall(phases)
+
+
+def test_the_overall_line_counts_no_work_of_a_phase_whose_review_failed() -> None:
+    phases = [row(gate_status="failed", verdict="fail", verified_at="now")]
+    assert "0/3 deliverables passed (2 claimed)," in _overall(phases)
+
+
+def _overall(phases: list[dict[str, Any]]) -> str:
     said = texts(RunEnded(result(), {"phases": phases}))
     (overall,) = [text for text in said if text.startswith("Overall:")]
-    assert "deliverables passed (2 claimed, not proved)," in overall
+    return overall

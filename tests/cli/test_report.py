@@ -40,7 +40,7 @@ from runner.report.facts import (
     StepFact,
     Took,
     VerificationFact,
-    Work,
+    WorkFact,
 )
 from runner.report.page import html_page, report_object
 from runner.report.text import report_lines
@@ -100,7 +100,7 @@ def full(text: str) -> Report:
         runs=(RunFact(NOW, text, text, text, text, text, 1, 60.0, 0.5),),
         models=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
         models_outside=(ModelUse(text, 1, 10, 20, 30, 40, 0.5),),
-        work=(Work(text, took),),
+        work=(WorkFact(text, took),),
         denials=(Denial(NOW, 1, text, text, text),),
         events=(Event(NOW, text, text, text),),
         note=text,

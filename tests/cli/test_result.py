@@ -1,5 +1,8 @@
 import signal
+from typing import Any
 
+import pytest
+from tests.cli.phases import row
 from tests.cli.scenes import result
 
 from runner.app.result import result_object
@@ -34,9 +37,29 @@ def test_the_fields_of_the_contract_come_first_and_in_its_order() -> None:
 
 def test_values_come_from_the_run() -> None:
     found = result_object(RunEnded(result(duration_seconds=61.23456)))
-    assert found["deliverables"] == {"total": 3, "passed": 2, "blocked": 1, "pending": 0}
+    by_status = {"total": 3, "passed": 2, "blocked": 1, "pending": 0}
+    assert found["deliverables"] == {**by_status, "claimed": 2, "verified": 0, "closed": 0}
     assert (found["exit_reason"], found["exit_code"]) == ("all_passed", 0)
     assert found["duration_seconds"] == 61.235
+
+
+@pytest.mark.parametrize(
+    ("phase", "passed", "verified", "closed"),
+    [
+        ({"gate_status": "failed", "verdict": "fail", "verified_at": "now"}, 0, 2, 0),
+        ({"gate_status": "pending"}, 0, 0, 0),
+        ({"gate_status": "passed", "verified_at": "now", "duration_seconds": 1.0}, 2, 2, 2),
+        ({"gate_status": "waived", "duration_seconds": 1.0}, 2, 0, 2),
+        ({"gate_status": None, "verified_at": "now", "duration_seconds": 1.0}, 2, 2, 0),
+        ({"gate_status": None, "duration_seconds": 1.0}, 2, 0, 0),
+    ],
+)
+def test_what_is_claimed_verified_and_closed_is_told_apart(
+    phase: dict[str, Any], passed: int, verified: int, closed: int
+) -> None:
+    counts = result_object(RunEnded(result(), {"phases": [row(**phase)]}))["deliverables"]
+    assert counts["claimed"] == 2
+    assert (counts["passed"], counts["verified"], counts["closed"]) == (passed, verified, closed)
 
 
 def test_what_nobody_knows_is_null_or_empty() -> None:

@@ -67,8 +67,8 @@ def test_processes_that_create_the_file_together_lose_nothing(tmp_path: Path) ->
         import sys
         from pathlib import Path
         from runner.deliverables.repository import StatusRepository
-        from runner.deliverables.transitions import Draft, create
-        drafts = [Draft(sys.argv[2], "Thing", ("works",))]
+        from runner.deliverables.transitions import DeliverableDraft, create
+        drafts = [DeliverableDraft(sys.argv[2], "Thing", ("works",))]
         StatusRepository(Path(sys.argv[1]), lock_timeout=60).update(lambda f: create(f, drafts))
         """
     children = [_python(code, str(path), f"UI-{n:03d}") for n in range(6)]

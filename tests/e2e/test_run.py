@@ -43,8 +43,9 @@ def test_a_spec_runs_to_all_passed_and_exits_with_0(good: Run) -> None:
 def test_the_output_of_a_good_run_ends_with_the_overall_line(good: Run) -> None:
     lines = good.done.stdout.splitlines()
     assert "[PASS] CLI-001 greet.py prints hello" in lines
-    assert lines[-2].startswith("Overall: 4 session(s), 2/2 deliverables passed, cost=$")
-    assert lines[-1] == "All achievable deliverables passed"
+    assert lines[-3].startswith("Overall: 4 session(s), 2/2 deliverables passed, cost=$")
+    assert lines[-2] == "All achievable deliverables passed"
+    assert "closed by review alone" in lines[-1]
 
 
 def test_a_pipe_gets_no_control_characters(good: Run) -> None:

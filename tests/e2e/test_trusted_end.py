@@ -1,5 +1,6 @@
 """What a run must not believe: a plan, a block, and that what was once verified still is."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -98,14 +99,17 @@ instruction = "review"
 scope = "plan"
 
 [[session.turn]]
-tools = [{ name = "mcp__runner__submit_review", input = { verdict = "pass", summary = "Complete now.", findings = [] } }]
+tools = [{ name = "mcp__runner__submit_review", input = { verdict = "pass", summary = "Complete now; SPEC.md must stay without that word, so CLI-002 may pass already.", findings = [] } }]
 
 [[session.turn]]
 text = "Reviewed."
 """
 
+# It passes whatever is built, and no list of programs knows that.
+ALWAYS_GREEN = "! grep -q goodbye SPEC.md"
+
 STORY = (
-    planning("CLI-001", "CLI-002")
+    planning("CLI-001", "CLI-002").replace("grep -q hello CLI-002.txt", ALWAYS_GREEN)
     + reviewing('scope = "plan"', "The third file is left out")
     + planning("CLI-003")
     + PLAN_PASS
@@ -143,6 +147,8 @@ class Told:
             self.markers = markers(ours)
             self.passed = ours.passed()
             self.prompts = [str(request.messages) for request in ours.model.requests]
+            folders = (ours.path / ".runner/autonomy/receipts/baseline").glob("*/commands.json")
+            self.tried = [sorted(json.loads(f.read_text())) for f in sorted(folders)]
             self.broken = (ours.path / "CLI-001.txt").read_text(encoding="utf-8")
 
 
@@ -155,6 +161,27 @@ def test_a_plan_that_leaves_something_out_is_corrected_before_work_begins(told: 
     kinds = [marker.split()[0].partition("=")[2] for marker in told.markers[:5]]
     assert kinds == ["initializer", "review", "initializer", "review", "coding"]
     assert "The third file is left out" in "".join(told.prompts)
+
+
+def test_the_reviewer_of_the_plan_learns_which_commands_pass_before_any_work(told: Told) -> None:
+    request = next(p for p in told.prompts if "scope=plan" in p)
+    assert "- CLI-001: command 1 of 1 fails, as it should" in request
+    assert "- CLI-002: EVERY command passes without the work" in request
+
+
+def test_the_reviewer_of_the_work_and_the_user_learn_what_is_not_proved(told: Told) -> None:
+    request = next(p for p in told.prompts if "scope=spec" in p)
+    assert "- CLI-002: EVERY command passes without the work" in request
+    assert "of CLI-002 passed before the work began" in told.result["hint"]
+
+
+def test_commands_are_run_once_before_any_work_and_those_of_a_correction_after_it(
+    told: Told,
+) -> None:
+    assert told.tried == [
+        [ALWAYS_GREEN, "grep -q hello CLI-001.txt"],
+        ["grep -q hello CLI-003.txt"],
+    ]
 
 
 def test_an_unfounded_block_is_worked_on(told: Told) -> None:

@@ -25,5 +25,7 @@ def test_the_tutorial_leads_to_passed_without_a_key(tmp_path: Path) -> None:
         )  # fmt: skip
     assert (done.returncode, "[DENIED]" in done.stdout) == (0, False), done.stdout + done.stderr
     assert greeted.stdout == "Hello, Ada!\n"
-    shown = re.findall(r"^(?:Planned|\[PASS\]|Verification|Review) .*", TUTORIAL, re.MULTILINE)
+    shown = re.findall(
+        r"^(?:Planned|Tried|\[PASS\]|Verification|Review) .*", TUTORIAL, re.MULTILINE
+    )
     assert [line for line in shown if line.removesuffix("…") not in done.stdout] == []

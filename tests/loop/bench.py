@@ -26,6 +26,7 @@ from runner.deliverables.spec_text import SpecText
 from runner.deliverables.transitions import set_status
 from runner.deliverables.workspace import status_path
 from runner.events import RunEnded, RunResult, SessionResult
+from runner.loop.baseline import Baseline
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.plane import Plane
 from runner.loop.reviewing.plan_review import PlanReview, PlanReviewSettings
@@ -155,6 +156,7 @@ class Bench:
         plan_review: bool = False,
         plan_policy: GatePolicy = GatePolicy.STRICT,
         unattended: bool = False,
+        baseline: bool = False,
     ) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(exist_ok=True, parents=True)
@@ -175,6 +177,15 @@ class Bench:
         self.factory = FakeFactory(self.work)
         self.judges = FakeJudges()
         self.checkpoints = Checkpoints()
+        self.review = PlanReview(
+            PlanReviewSettings(plan_review, plan_policy),
+            self.folder,
+            common=tuple(common_verification),
+            claims=self.plan.deliverables,
+            take_verdict=self.judges.take,
+            sink=self.events,
+            baseline=self._baseline(common_verification) if baseline else None,
+        )
         self.run = Run(
             RunSettings(
                 self.folder,
@@ -211,17 +222,19 @@ class Bench:
                 checkpoints=lambda _: self.checkpoints,
                 spec_text=SpecText(self.folder),
                 sink=self.events,
-                plan_review=PlanReview(
-                    PlanReviewSettings(plan_review, plan_policy),
-                    self.folder,
-                    common=tuple(common_verification),
-                    claims=self.plan.deliverables,
-                    take_verdict=self.judges.take,
-                    sink=self.events,
-                ),
+                plan_review=self.review,
                 beat_seconds=beat_seconds,
             ),
             quota=quota,
+        )
+
+    def _baseline(self, common: Sequence[str]) -> Baseline:
+        return Baseline(
+            self.folder,
+            verifier=self.judges,
+            common=common,
+            tree_of=partial(tree_identity, self.folder),
+            sink=self.events,
         )
 
     def clock(self) -> datetime:

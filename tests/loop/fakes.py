@@ -117,6 +117,7 @@ class FakeJudges:
         scopes: what each of them was for.
         failing: command → how often it fails before it succeeds.
         commands: what was run, in order.
+        remark: why no command could be run.
         about: the deliverables that findings to come name.
         changed_commands: what the last briefing had to say of them.
     """
@@ -128,6 +129,7 @@ class FakeJudges:
     scopes: list[str] = field(default_factory=list)
     failing: dict[str, int] = field(default_factory=dict)
     commands: list[str] = field(default_factory=list)
+    remark: str = ""
     about: list[str] = field(default_factory=list)
     submitted: ReviewVerdict | None = None
     has_no_diff: bool = False
@@ -136,14 +138,20 @@ class FakeJudges:
     def as_judges(self) -> Judges:
         return Judges(self, self, self.take)
 
-    async def run(self, step_id: str, commands: Sequence[Mapping[str, str]]) -> VerificationRun:
+    async def run(
+        self,
+        step_id: str,
+        commands: Sequence[Mapping[str, str]],
+        *,
+        within_seconds: float | None = None,
+    ) -> VerificationRun:
         self.verified.append(step_id)
         code = self.exit_codes.pop(0) if self.exit_codes else 0
         digest = hashlib.sha256(b"said").hexdigest()
         results = tuple(
             VerifiedCommand(
                 c["command"], c["command_hash"], code or self._code_of(c["command"]), digest, "said",
-                0.1, False,
+                0.1, False, self.remark,
             )
             for c in commands
         )  # fmt: skip

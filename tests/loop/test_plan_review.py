@@ -75,7 +75,57 @@ async def test_a_plan_that_fails_twice_is_not_worked_on(tmp_path: Path) -> None:
     assert bench.instructions() == [*PLANNED, *PLANNED]
     assert "runner run --no-plan-review" in str(result.hint)
     assert bench.details["loop_signal"] == "paused_needs_attention"
-    assert bench.details["recommended_actions"][0]["command"] == "runner run --no-plan-review"
+    commands = [action["command"] for action in bench.details["recommended_actions"]]
+    assert commands == ["runner run", "runner sync", "runner run --no-plan-review"]
+
+
+async def test_the_end_of_a_run_with_a_refused_plan_shows_the_findings(tmp_path: Path) -> None:
+    bench = Planned(tmp_path)
+    bench.judges.verdicts = [Verdict.FAIL] * 9
+    result = await bench.execute()
+    said = "The plan was not accepted: after 2 reviews the review says fail (1 finding)."
+    assert result.message == said
+    assert str(result.hint).startswith("- major: It lies")
+
+
+async def test_under_the_manual_policy_a_passed_review_is_no_refusal(tmp_path: Path) -> None:
+    bench = Planned(tmp_path, plan_policy=GatePolicy.MANUAL)
+    bench.judges.verdicts = [Verdict.PASS]
+    said = (await bench.execute()).message
+    assert said == "The plan waits for a person's decision: the review says pass (0 findings)."
+    commands = [action["command"] for action in bench.details["recommended_actions"]]
+    assert commands[0] == "runner run --no-plan-review"
+
+
+async def test_a_plan_that_passed_is_worked_on_where_no_person_decides_any_more(
+    tmp_path: Path,
+) -> None:
+    bench = Planned(tmp_path, plan_policy=GatePolicy.MANUAL)
+    bench.judges.verdicts = [Verdict.PASS]
+    await bench.execute()
+    again = Planned(tmp_path)
+    assert (await again.execute()).exit_reason is ExitReason.ALL_PASSED
+    assert again.instructions() == DONE
+
+
+async def test_a_refused_plan_that_a_sync_leaves_as_it_is_is_reviewed_anew(tmp_path: Path) -> None:
+    bench = Planned(tmp_path)
+    bench.judges.verdicts = [Verdict.FAIL] * 9
+    await bench.execute()
+    PlanBook(bench.folder).synced(bench.plan.file, bench.plan.file)
+    again = Planned(tmp_path)
+    assert (await again.execute()).exit_reason is ExitReason.ALL_PASSED
+    assert again.instructions()[0] == "review plan"
+
+
+async def test_a_refused_plan_that_is_moved_away_is_planned_anew(tmp_path: Path) -> None:
+    bench = Planned(tmp_path)
+    bench.judges.verdicts = [Verdict.FAIL] * 9
+    await bench.execute()
+    (bench.folder / ".runner" / "status.json").rename(tmp_path / "old.json")
+    again = Planned(tmp_path)
+    assert (await again.execute()).exit_reason is ExitReason.ALL_PASSED
+    assert again.instructions()[:2] == PLANNED
 
 
 async def test_a_refused_plan_costs_nothing_more(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.loop.repositories import git, write
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.ledger import CheckpointLedger
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
+from runner.loop.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.loop.reviewing import brief as review_brief
 from runner.loop.reviewing.brief import PhaseBriefing
 from runner.records.receipts import command_hash, receipts_folder
@@ -72,6 +73,38 @@ def section(text: str, title: str) -> str:
     """Return what stands under a heading of the runner's own."""
     _, _, rest = text.partition(f"### {title}")
     return rest.partition("\n### ")[0]
+
+
+def try_before_work(project: Path, outcome: Outcome) -> None:
+    command = "pytest -q tests/ui.py"
+    result = Result(command, "tree:1", outcome, 0, NOON.isoformat(), output="Ran 0 tests")
+    BaselineBook(project).write(
+        BaselineRecord(
+            {(command_hash(command), "tree:1"): result}, {"UI-001": ((command,), "tree:1")}
+        )
+    )
+
+
+BEFORE = "What the verification commands do not prove"
+
+
+def test_it_names_what_passed_before_any_work(repository: Path) -> None:
+    try_before_work(repository, Outcome.PASSES)
+    told = section(brief(repository), BEFORE)
+    assert "- UI-001: EVERY command passes without the work" in outside_of_fences(told)
+    assert "Ran 0 tests" in told
+    assert "Ran 0 tests" not in outside_of_fences(told)
+
+
+def test_what_failed_before_the_work_needs_no_word(repository: Path) -> None:
+    try_before_work(repository, Outcome.FAILS)
+    assert BEFORE not in brief(repository)
+
+
+def test_another_phase_is_told_only_in_the_last_review(repository: Path) -> None:
+    try_before_work(repository, Outcome.PASSES)
+    last = PhaseBriefing(repository, SCOPE, load=lambda: FILE).text("two", scope="spec")
+    assert (BEFORE in brief(repository, "two"), BEFORE in last) == (False, True)
 
 
 def test_it_names_the_phase_and_its_criteria(repository: Path) -> None:

@@ -276,7 +276,17 @@ async def test_what_was_verified_or_reviewed_is_not_said_to_be_unproved(
     bench = Bench(tmp_path, start={"gates_required": gates})
     bench.plan.put(deliverable(1, verification=() if gates else CHECK))
     result = await bench.execute()
-    assert (result.message, result.hint) == ("All achievable deliverables passed", None)
+    reviewed = "No verification command was run for phase-1: closed by review alone."
+    hint = reviewed if gates else None
+    assert (result.message, result.hint) == ("All achievable deliverables passed", hint)
+
+
+async def test_a_run_says_before_any_work_which_phases_no_command_covers(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.plan.put(deliverable(1))
+    await bench.execute()
+    warned = [event for event in bench.events if isinstance(event, Notice)]
+    assert warned[0].message.startswith("No verification command covers phase-1: ")
 
 
 @pytest.mark.parametrize("seconds", [3600.0, 3 * 24 * 3600.0])

@@ -37,9 +37,9 @@ class Bench:
         self.client = Client(self.project, tree_of=lambda: "the same")
         self._number = 0
 
-    def finished(self) -> "Bench":
-        """Go through the spec to its end."""
-        self.client.start()
+    def finished(self, **params: Any) -> "Bench":
+        """Go through the spec to its end, in a session of these parameters."""
+        self.client.start(**params)
         data = self.client.next()
         while (step := data["next_step"]) is not None and step["type"] != "complete_spec":
             if step["type"] == "pause":

@@ -11,11 +11,14 @@ from tests.reporting.bench import CANARY, Bench, paid
 
 from runner.checkpoints.ledger import STASH, Checkpoint, CheckpointLedger
 from runner.deliverables.model import Counts
+from runner.deliverables.repository import StatusRepository
 from runner.deliverables.spec_text import SpecText
+from runner.deliverables.workspace import status_path
 from runner.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
+from runner.loop.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.marker import Instruction
 from runner.records.agent_sessions import history_path
-from runner.records.receipts import receipts_folder
+from runner.records.receipts import command_hash, receipts_folder
 from runner.records.spending import SpendBook
 from runner.report.facts import Took
 
@@ -30,6 +33,29 @@ def bench(tmp_path: Path) -> Bench:
 def test_a_finished_session_has_passed(bench: Bench) -> None:
     report = bench.finished().report()
     assert (report.outcome.state, report.problems) == ("passed", ())
+
+
+def test_a_phase_that_a_review_alone_has_closed_is_named(bench: Bench) -> None:
+    said = "No verification command was run for p1, p2: closed by review alone."
+    assert bench.finished().report().outcome.detail == said
+
+
+def test_what_is_closed_counts_as_passed(bench: Bench) -> None:
+    report = bench.finished().report()
+    assert (report.counts.passed, report.claimed, report.closed, report.remark) == (2, 2, 2, "")
+
+
+def test_what_is_only_claimed_does_not_count_as_passed(bench: Bench) -> None:
+    bench.client.start()
+    bench.client.next(bench.client.report(bench.client.next()["next_step"]))
+    report = bench.report()
+    assert (report.counts.passed, report.claimed, report.closed) == (0, 1, 0)
+    assert report.remark == " (1 claimed)"
+
+
+def test_a_session_that_proved_nothing_needs_a_look(bench: Bench) -> None:
+    report = bench.finished(gates_required=False).report()
+    assert report.outcome.headline == "Claimed to be done; nothing was proved"
 
 
 def test_deliverables_have_their_evidence(bench: Bench) -> None:
@@ -353,6 +379,20 @@ def test_changed_verification_commands_are_a_problem(bench: Bench) -> None:
     # Gaining commands is a change of structure as well; this is about what is told.
     [problem] = bench.report().problems
     assert "verification commands of p1 were changed" in problem
+
+
+def test_verification_that_passed_before_the_work_is_a_problem(bench: Bench) -> None:
+    bench.finished()
+    file = StatusRepository(status_path(bench.project)).load()
+    assert file is not None
+    done = file.active[0]
+    result = Result("make", "tree:1", Outcome.PASSES, 0, "")
+    results = {(command_hash("make"), "tree:1"): result}
+    BaselineBook(bench.project).write(BaselineRecord(results, {done.id: (("make",), "tree:1")}))
+    [problem] = bench.report().problems
+    assert problem == (
+        f"The verification of {done.id} passed before the work began; proves nothing by itself"
+    )
 
 
 def test_an_edited_spec_is_the_first_thing_that_needs_a_person(bench: Bench) -> None:

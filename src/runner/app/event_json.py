@@ -29,6 +29,7 @@ EVENT_TYPES: Mapping[type, str] = MappingProxyType(
         events.StatusChanged: "status_changed",
         events.DeliverablesPlanned: "deliverables_planned",
         events.Waiting: "waiting",
+        events.Checking: "checking",
         events.Notice: "notice",
         events.RunEnded: "result",
     }

@@ -20,7 +20,7 @@ from runner.config.options import RunOptions
 from runner.config.project import require_spec
 from runner.errors import RunnerError
 from runner.installation import isolate
-from runner.loop.planning import idle_commands
+from runner.loop.planning import COVER, idle_commands, uncovered_phases
 from runner.programs import find_program
 from runner.project import Project
 from runner.records.run_lock import current_holder
@@ -185,6 +185,8 @@ def _state(name: str, project: Project, _options: RunOptions) -> Iterator[CheckR
     yield CheckResult(name, "ok", found)
     for said in idle_commands(file, project.file.verification.commands):
         yield CheckResult(name, "warn", said)
+    if (uncovered := uncovered_phases(file, project.file.verification.commands)) is not None:
+        yield CheckResult(name, "warn", uncovered, COVER)
     if not os.access(project.directory, os.W_OK):
         hint = "Check the owner and permissions of the project."
         yield CheckResult(name, "fail", "the project can't be written", hint)

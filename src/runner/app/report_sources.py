@@ -52,6 +52,7 @@ def sources_of(project: Path, session_id: str | None) -> Sources:
         redact=Redactor(os.environ).text,
         version=__version__,
         now=datetime.now(UTC),
+        place=place_to_name(project),
     )
 
 

@@ -1,20 +1,43 @@
 """The result object of a run (CONTRACT §3)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from runner.app.exit_codes import FAILURE, SUCCESS, exit_code
+from runner.deliverables.model import Counts as ByStatus
 from runner.events import ExitReason, RunEnded
+from runner.records.phases import Row, proof_of
 from runner.text.safe import visible
 
 
 class ResultCounts(TypedDict):
-    """Active deliverables by status."""
+    """Active deliverables; `passed` is what counts as done, see `loop.phases.Proof`."""
 
     total: int
     passed: int
     blocked: int
     pending: int
+    claimed: int
+    verified: int
+    closed: int
+
+
+def counts_object(counts: ByStatus, rows: Iterable[Row]) -> ResultCounts:
+    """Return the counts for programs.
+
+    Args:
+        rows: of the phases; none where no session is known.
+    """
+    proof = proof_of(counts.passed, rows)
+    return ResultCounts(
+        total=counts.total,
+        passed=proof.passed,
+        blocked=counts.blocked,
+        pending=counts.pending,
+        claimed=proof.claimed,
+        verified=proof.verified,
+        closed=proof.closed,
+    )
 
 
 class BlockedWork(TypedDict):
@@ -70,7 +93,6 @@ def result_object(ended: RunEnded) -> ResultObject:
     """
     result, details = ended.result, ended.details
     divergences = list(details.get("divergences") or ())
-    counts = result.counts
     return ResultObject(
         type="result",
         command=result.command,
@@ -89,12 +111,7 @@ def result_object(ended: RunEnded) -> ResultObject:
         agent_sessions=result.agent_sessions,
         duration_seconds=round(result.duration_seconds, 3),
         total_cost_usd=round(result.total_cost_usd, 6),
-        deliverables=ResultCounts(
-            total=counts.total,
-            passed=counts.passed,
-            blocked=counts.blocked,
-            pending=counts.pending,
-        ),
+        deliverables=counts_object(result.counts, details.get("phases") or ()),
         verified=verified_count(details),
         gates=list(details.get("gates") or ()),
         phases=list(details.get("phases") or ()),

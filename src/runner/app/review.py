@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.app.control_plane import control_plane
 from runner.app.job import Job
-from runner.app.reviewers import ReadOnlyReviews, SessionTools, judges_of, open_plane
+from runner.app.reviewers import ReadOnlyReviews, SessionTools, judges_of, open_plane, verifier_of
 from runner.app.started import started
 from runner.app.subscribers import subscribers_of
 from runner.autonomy.codes import ErrorCode, RefusedError
@@ -111,7 +111,7 @@ def review(
     with started(job, events) as work:
         claims = ClaimedDeliverables(project.status.path)
         tools = SessionTools(lambda: DeliverableTools(claims))
-        judges = judges_of(work, session_id, claims, tools)
+        judges = judges_of(work, session_id, claims, tools, verifier_of(work))
         plane = Plane(open_plane(project, job.options.posture), events)
         flow = ReviewFlow(
             step,

@@ -16,7 +16,7 @@ from runner.deliverables.tools import DeliverableTools
 from runner.loop.reviewing.brief import PhaseBriefing
 from runner.loop.steps.context import Judges
 from runner.marker import Instruction
-from runner.ports import Deliverables
+from runner.ports import Deliverables, Verifier
 from runner.project import Project
 from runner.sandbox.watch import ReviewWatch
 from runner.text.output import Output
@@ -67,22 +67,34 @@ class ReadOnlyReviews:
             watch.after_session()
 
 
-def judges_of(
-    run: StartedRun, session_id: str, deliverables: Deliverables, tools: SessionTools
-) -> Judges:
-    """Return who judges the work of an autonomous session."""
+def verifier_of(run: StartedRun) -> Verifier:
+    """Return what runs verification commands in one run."""
     project = run.job.project
-    table = project.file.verification
-    verifier = make_verifier(
+    return make_verifier(
         project.directory,
         run.containment,
         settings=run.policy,
-        verification=table,
+        verification=project.file.verification,
         environ=os.environ,
         rules=environment_rules(project),
+        tell=run.events,
     )
+
+
+def judges_of(
+    run: StartedRun,
+    session_id: str,
+    deliverables: Deliverables,
+    tools: SessionTools,
+    verifier: Verifier,
+) -> Judges:
+    """Return who judges the work of an autonomous session."""
+    project = run.job.project
     briefing = PhaseBriefing(
-        project.directory, session_id, load=deliverables.load, common_verification=table.commands
+        project.directory,
+        session_id,
+        load=deliverables.load,
+        common_verification=project.file.verification.commands,
     )
     return Judges(verifier, briefing, tools.pop_verdict)
 

@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any
 
 from runner.app.job import Job
-from runner.app.reviewers import ReadOnlyReviews, SessionTools, judges_of, open_plane
-from runner.app.started import started
+from runner.app.reviewers import ReadOnlyReviews, SessionTools, judges_of, open_plane, verifier_of
+from runner.app.started import StartedRun, started
 from runner.app.subscribers import Subscribers
 from runner.autonomy.enums import GatePolicy
 from runner.autonomy.models import SessionLimits
+from runner.autonomy.service import ControlPlane
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.ledger import was_rolled_back
 from runner.checkpoints.tree_identity import tree_identity
@@ -17,10 +18,12 @@ from runner.config.options import RunOptions
 from runner.config.postures import Posture, Standing
 from runner.deliverables.tools import DeliverableTools
 from runner.events import DeliverablesPlanned, Notice, RunResult
+from runner.loop.baseline import LIMIT_MINUTES, Baseline
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.plane import Plane
 from runner.loop.reviewing.plan_review import PlanReview, PlanReviewSettings
 from runner.loop.stepping import SteppedFlow, StepSettings
+from runner.ports import Verifier
 
 SESSIONS_IN_STEP = 4
 """How many agent sessions a step has time for before its proof must be renewed."""
@@ -43,18 +46,19 @@ def run(job: Job, events: Subscribers) -> RunResult:
                 on_create=lambda ids: events(DeliverablesPlanned(ids)),
                 command_problem=work.command_problem,
                 revises=lambda: claims.revising,
+                review_problem=plan_review.problem,
             )
         )
         plane = open_plane(project, options.posture)
         standing = plane.policy.standing
-        common = tuple(project.file.verification.commands)
-        gate_policy = GatePolicy(options.gate_policy or plane.core.defaults.gate_policy)
+        verifier = verifier_of(work)
+        plan_review = _plan_review(work, plane, claims, tools, verifier)
         flow = SteppedFlow(
             StepSettings(
                 project.spec_id(),
                 start_parameters(options),
                 options.one_phase,
-                common_verification=common,
+                common_verification=tuple(project.file.verification.commands),
                 rolled_back=lambda: was_rolled_back(directory),
                 defaults=start_defaults(standing),
                 tree_of=partial(tree_identity, directory),
@@ -63,22 +67,46 @@ def run(job: Job, events: Subscribers) -> RunResult:
             ),
             plane=Plane(plane, events, own=plane.program),
             claims=claims,
-            judges=lambda session_id: judges_of(work, session_id, claims, tools),
+            judges=lambda session_id: judges_of(work, session_id, claims, tools, verifier),
             checkpoints=lambda session_id: GitCheckpoints(
                 directory, session_id, warn=lambda problem: events(Notice("warning", problem))
             ),
             spec_text=project.spec_text,
             sink=events,
-            plan_review=PlanReview(
-                PlanReviewSettings(options.plan_review, gate_policy),
-                directory,
-                common=common,
-                claims=claims,
-                take_verdict=tools.pop_verdict,
-                sink=events,
-            ),
+            plan_review=plan_review,
         )
         return work.execute(flow, claims, tools.make, (ReadOnlyReviews(directory),))
+
+
+def _plan_review(
+    work: StartedRun,
+    plane: ControlPlane,
+    claims: ClaimedDeliverables,
+    tools: SessionTools,
+    verifier: Verifier,
+) -> PlanReview:
+    """Return what has a plan reviewed, and its commands tried, before work on it begins."""
+    project, options = work.job.project, work.job.options
+    table = project.file.verification
+    return PlanReview(
+        PlanReviewSettings(
+            options.plan_review,
+            GatePolicy(options.gate_policy or plane.core.defaults.gate_policy),
+        ),
+        project.directory,
+        common=tuple(table.commands),
+        claims=claims,
+        take_verdict=tools.pop_verdict,
+        sink=work.events,
+        baseline=Baseline(
+            project.directory,
+            verifier=verifier,
+            common=table.commands,
+            tree_of=partial(tree_identity, project.directory),
+            sink=work.events,
+            limit_seconds=max(LIMIT_MINUTES, table.timeout_minutes or 0) * 60,
+        ),
+    )
 
 
 def start_defaults(standing: Standing | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 
 from runner.app.workspace_flag import place_to_name
 from runner.autonomy.enums import TERMINAL_STATUSES
-from runner.autonomy.placing import placed
+from runner.autonomy.placing import placed, placed_command
 from runner.checkpoints.ledger import was_rolled_back
 from runner.cli.control.scene import Scene, screen_width, utc_now
 from runner.cli.control.session_text import resumption_lines
@@ -18,12 +18,20 @@ from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.config.options import PROJECT_DIR
 from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
+from runner.deliverables.model import StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import derive_spec_id, status_path
+from runner.loop.baseline import BaselineBook, with_baseline
+from runner.loop.plan_decision import PlanDecision, has_begun, plan_decision
+from runner.records.agent_sessions import work_at
 from runner.records.phases import phase_rows, told_in_full
+from runner.records.plan_reviews import PlanBook
 from runner.records.run_lock import current_holder
 from runner.records.spending import SpendBook
+from runner.report.facts import Need, RunOutcome
+from runner.report.outcome import NO_SESSION, needs_of, outcome_of
+from runner.report.words import Words
 from runner.text.output import Output
 from runner.text.safe import json_text
 
@@ -43,24 +51,8 @@ HELP = help_text(
 def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     """Show where a project stands."""
     project = chosen.project_dir
-    file = StatusRepository(status_path(project)).load()
-    spec_id = derive_spec_id(project)
-    session = _session(project, file.spec_id if file else spec_id)
-    spend = SpendBook(project).load()
-    rows = told_in_full(project, phase_rows(session or {}), spend.efforts)
-    spec_text = SpecText(project)
-    view = StatusView(
-        project_dir=project,
-        spec_id=spec_id,
-        has_spec=(project / SPEC_NAME).is_file(),
-        file=file,
-        holder=current_holder(project),
-        spend=spend,
-        rows={row["phase_id"]: row for row in rows},
-        is_open=session is not None and session["status"] not in TERMINAL_STATUSES,
-        spec_edited=spec_text.seems_edited(),
-        rolled_back=was_rolled_back(project),
-    )
+    place = place_to_name(project)
+    view, session = _view(project, place)
     if as_json:
         typer.echo(json_text({**status_object(view), "session": session}))
         return
@@ -68,22 +60,101 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
     for line in status_lines(view):
         out.write(line + "\n")
     if session is not None:
-        place = place_to_name(project)
         scene = Scene(
             placed(session, place),
             utc_now(),
             width=screen_width(),
             place=place,
-            is_looped=spec_text.is_noted,
+            is_looped=SpecText(project).is_noted,
         )
-        for line in ("", *resumption_lines(scene, is_driven=view.holder is not None)):
+        for line in (
+            "",
+            *resumption_lines(
+                scene, is_driven=view.holder is not None, is_answered=bool(view.needs)
+            ),
+        ):
             out.write(line + "\n")
-        told = scene.is_looped and (
-            session["effective_status"] == "running" or session["pause_reason"] == "phase_complete"
-        )
-        if view.is_open and view.holder is None and not told:
-            out.write("\n`runner run` goes on with it once nothing above waits for a person.\n")
     out.require_written()
+
+
+def _view(project: Path, place: str) -> tuple[StatusView, dict[str, Any] | None]:
+    """Return what is shown of a project, and its autonomous session as the control plane sees it."""
+    file = StatusRepository(status_path(project)).load()
+    spec_id = derive_spec_id(project)
+    session = _session(project, file.spec_id if file else spec_id)
+    spend = SpendBook(project).load()
+    phases = with_baseline(project, phase_rows(session or {}), file)
+    rows = told_in_full(project, phases, spend.efforts)
+    spec_text = SpecText(project)
+    holder, rolled_back = current_holder(project), was_rolled_back(project)
+    known = session is not None
+    decision = plan_decision(project, file, known=known)
+    answer = answer_of(
+        placed(session, place) if session is not None else None,
+        file,
+        decision,
+        driven=holder is not None,
+        spec_edited=spec_text.seems_edited(),
+        rolled_back=rolled_back,
+        looped=spec_text.is_noted,
+        place=place,
+    )
+    view = StatusView(
+        project_dir=project,
+        spec_id=spec_id,
+        has_spec=(project / SPEC_NAME).is_file(),
+        file=file,
+        holder=holder,
+        spend=spend,
+        rows={row["phase_id"]: row for row in rows},
+        is_open=session is not None and session["status"] not in TERMINAL_STATUSES,
+        spec_edited=spec_text.seems_edited(),
+        rolled_back=rolled_back,
+        plan_review=None
+        if file is None
+        else PlanBook(project).stand(file, begun=has_begun(file, known=known)),
+        decision=decision,
+        outcome=answer[0],
+        needs=answer[1],
+        work=None if holder is None else work_at(project, utc_now()),
+        unproved=frozenset(d.id for d in BaselineBook(project).read().unproved(file)),
+    )
+    return view, session
+
+
+def answer_of(
+    session: dict[str, Any] | None,
+    file: StatusFile | None,
+    decision: PlanDecision | None,
+    *,
+    driven: bool,
+    spec_edited: bool,
+    rolled_back: bool,
+    looped: bool,
+    place: str,
+) -> tuple[RunOutcome | None, tuple[Need, ...]]:
+    """Return how it stands and what a person can do, as `runner report` says it."""
+    if file is None and session is None:
+        return None, ()
+    view = session or {"status": NO_SESSION}
+    if session is not None and not looped and session["effective_status"] == "running":
+        # Whoever drives it needs no run; the session's own lines say what comes next.
+        return RunOutcome("running", "An autonomous session is open for another caller"), ()
+    outcome = outcome_of(view, file, None, driven=driven, rolled_back=rolled_back, plan=decision)
+    needs = needs_of(
+        view,
+        file,
+        Words(str),
+        driven=driven,
+        spec_edited=spec_edited,
+        rolled_back=rolled_back,
+        looped=looped,
+        run_command=placed_command("runner run", place),
+        sync_command=placed_command("runner sync", place),
+        plan=decision,
+        place=place,
+    )
+    return outcome, tuple(needs)
 
 
 def _session(project: Path, spec_id: str) -> dict[str, Any] | None:

@@ -53,6 +53,7 @@ class DeliverableTools:
         tracker: what `verify` marks and the filter `verified` asks; None outside of sync.
         command_problem: says why a verification command can't be taken, None when it can.
         revises: whether the session corrects a plan on which no work has begun.
+        review_problem: says what a review lacks, None when it can be taken.
 
     Attributes:
         review: the verdict that `submit_review` accepted; None once it is not trusted.
@@ -68,11 +69,13 @@ class DeliverableTools:
         tracker: VerificationTracker | None = None,
         command_problem: Callable[[str], str | None] = lambda _: None,
         revises: Callable[[], bool] = lambda: False,
+        review_problem: "Callable[[ReviewVerdict], str | None]" = lambda _: None,
     ) -> None:
         self.bound_task = bound_task
         self.review: ReviewVerdict | None = None
         self._command_problem = command_problem
         self._revises = revises
+        self._review_problem = review_problem
         self._repository = repository
         self._on_change = on_change
         self._on_create = on_create
@@ -161,7 +164,14 @@ class DeliverableTools:
             )
         file = self._repository.load()
         known = [d.id for d in file.deliverables] if file is not None else []
-        self.review = ReviewReader(known).review(args)
+        review = ReviewReader(known).review(args)
+        problem = self._review_problem(review)
+        if problem is not None:
+            raise DeliverableError(
+                f"submit_review: {problem} Nothing was recorded.",
+                hint="Call it again with what is missing.",
+            )
+        self.review = review
         return (
             f"Your review is recorded: {self.review.verdict}, "
             f"{plural(len(self.review.findings), 'finding')}. End the session."

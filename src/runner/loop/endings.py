@@ -8,6 +8,7 @@ from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
 from runner.events import ExitReason
+from runner.loop.baseline import PROVES_NOTHING
 from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import (
     PLAN_RULES,
@@ -17,7 +18,7 @@ from runner.loop.termination import (
     evaluate,
     passed_ending,
 )
-from runner.records.phases import claimed_only, phase_rows
+from runner.records.phases import claimed_only, closed_unverified, phase_rows
 from runner.text.messages import plural
 
 CHANGED_SPEC = Ending(
@@ -37,13 +38,8 @@ _PROOF = (
     "What their agents claim is all there is. Give the phases verification commands ([verification] "
     "in .runner/runner.toml), or run with gates."
 )
-WITHOUT_PLAN_REVIEW = {
-    "action": "accept_plan",
-    "description": "Go on with the plan as it is.",
-    "command": "runner run --no-plan-review",
-}
-"""What is recommended where a plan was not accepted."""
 
+_LISTED = 20
 _PHASE_COMPLETE = "`runner run` goes on with the next phase."
 _GOES_ON = "`runner run` goes on from here."
 
@@ -86,17 +82,34 @@ def with_proof(ending: Ending, phases: Sequence[Mapping[str, Any]]) -> Ending:
     """
     if ending.reason not in _DONE:
         return ending
-    claimed = claimed_only(dict(row) for row in phases)
+    ending = _with_baseline(ending, phases)
+    rows = [dict(row) for row in phases]
+    reviewed = closed_unverified(rows)
+    ending = replace(ending, hint="\n".join(filter(None, (reviewed, ending.hint))) or None)
+    claimed = claimed_only(rows)
     if not claimed:
         return ending
     names = ", ".join(row["phase_id"] for row in claimed)
     count = sum(row["tasks_completed"] for row in claimed)
+    why = "nobody has verified or reviewed"
+    if all(row["verified_at"] for row in claimed):
+        why = "commands that passed without the work, and no review, stand for"
     return replace(
         ending,
-        message=f"{ending.message.rstrip('.')}, but nothing was proved: nobody has verified or "
-        f"reviewed {plural(count, 'deliverable')} in {names}",
+        message=f"{ending.message.rstrip('.')}, but nothing was proved: {why} "
+        f"{plural(count, 'deliverable')} in {names}",
         hint="\n".join(filter(None, (ending.hint, _PROOF))),
     )
+
+
+def _with_baseline(ending: Ending, phases: Sequence[Mapping[str, Any]]) -> Ending:
+    """Return the ending, naming the deliverables that their verification alone does not prove."""
+    names = [name for row in phases for name in row.get("passed_before_work") or ()]
+    if not names:
+        return ending
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    told = f"The verification of {', '.join(names[:_LISTED])}{more} {PROVES_NOTHING}."
+    return replace(ending, hint="\n".join(filter(None, (ending.hint, told))))
 
 
 def phase_ending(phase_id: str) -> Ending:

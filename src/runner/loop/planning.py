@@ -19,6 +19,8 @@ _HAD_ITS_TURN = frozenset(
 
 
 _SHOWN = 200
+_NAMED = 5
+COVER = "Add commands to [verification] in .runner/runner.toml, or have the plan name some."
 
 
 def idle_commands(file: StatusFile | None, common: Sequence[str] = ()) -> Iterator[str]:
@@ -37,6 +39,31 @@ def idle_commands(file: StatusFile | None, common: Sequence[str] = ()) -> Iterat
             why = vacuous(command)
             if why is not None:
                 yield f"The verification command `{command[:_SHOWN]}` of {owner}: {why}"
+
+
+def uncovered_phases(file: StatusFile | None, common: Sequence[str] = ()) -> str | None:
+    """Return a sentence that names the phases without any verification command, None without one.
+
+    Args:
+        file: the plan, None where there is none.
+        common: commands that close every phase.
+    """
+    if file is None or common:
+        return None
+    found = [
+        phase.id
+        for phase in file.ordered_phases
+        if (work := file.of_phase(phase.id))
+        and not phase.verification
+        and not any(item.verification for item in work)
+    ]
+    if not found:
+        return None
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return (
+        f"No verification command covers {', '.join(found[:_NAMED])}{more}: runner runs nothing that "
+        "shows whether the work is done"
+    )
 
 
 def planned(result: SessionResult, file: StatusFile | None) -> SessionResult:

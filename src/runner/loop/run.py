@@ -13,6 +13,7 @@ import anyio
 from runner.deliverables.model import StatusFile
 from runner.errors import RunnerError
 from runner.events import ExitReason, RunEnded, RunResult
+from runner.loop.baseline import with_baseline
 from runner.loop.drive import Drive
 from runner.loop.endings import with_proof
 from runner.loop.prefetch import ConnectAhead
@@ -95,6 +96,11 @@ class Run:
             # Task groups wrap what is raised in them; people are told the error itself.
             ending = broken_off(_first(group))
         details = self._flow.details()
+        if details.get("phases"):
+            rows = with_baseline(
+                self._settings.project_dir, details["phases"], self._deliverables()
+            )
+            details = {**details, "phases": rows}
         ending = with_proof(ending, details.get("phases") or ())
         result = self._result(ending, time.monotonic() - started)
         self._around.sink(RunEnded(result, details))

@@ -18,7 +18,6 @@ from runner.loop.edited_inputs import Edits, PlanEditedError, other_phases
 from runner.loop.endings import (
     CHANGED_SPEC,
     SYNC,
-    WITHOUT_PLAN_REVIEW,
     ending_of,
     phase_ending,
     plan_ending,
@@ -37,14 +36,14 @@ from runner.loop.opening import (
     unheeded,
 )
 from runner.loop.plane import INTERVAL_SECONDS, Heartbeats, Plane, PlaneRefusedError
-from runner.loop.planning import planned
+from runner.loop.planning import COVER, planned, uncovered_phases
 from runner.loop.prompts import Assignment
 from runner.loop.reviewing.plan_review import PlanReview
 from runner.loop.sessions import Sessions
 from runner.loop.steps import EXECUTORS
 from runner.loop.steps.context import MOST_SESSIONS, Judges, StepContext
 from runner.loop.steps.implement import announce
-from runner.loop.steps.step import CurrentStep, StepOutcome
+from runner.loop.steps.step import CurrentStep, StepResult
 from runner.loop.termination import SESSION_RULES, Ending, RunEndedError, interrupted
 from runner.marker import Instruction
 from runner.ports import Checkpoints, RunSink
@@ -183,6 +182,9 @@ class SteppedFlow:
         ending = await self._judge_plan(sessions, live)
         if ending is not None:
             return ending
+        common = self._settings.common_verification
+        if (uncovered := uncovered_phases(self._claims.accepted(), common)) is not None:
+            self._sink(Notice("warning", uncovered, COVER))
         opened = await open_session(self._plane, self._settings.spec_id, self._settings.beginning)
         if (warning := unheeded(self._settings.start, opened.view)) is not None:
             self._sink(warning)
@@ -197,7 +199,7 @@ class SteppedFlow:
         if ending is not None:
             self._details |= {
                 "loop_signal": LoopSignal.PAUSED_NEEDS_ATTENTION,
-                "recommended_actions": [WITHOUT_PLAN_REVIEW],
+                "recommended_actions": list(ending.actions),
             }
         return ending
 
@@ -352,7 +354,7 @@ class SteppedFlow:
             await anyio.to_thread.run_sync(self._checkpoints.phase_started, step.phase_id)
 
     async def _report(
-        self, step: CurrentStep, outcome: StepOutcome, context: StepContext
+        self, step: CurrentStep, outcome: StepResult, context: StepContext
     ) -> dict[str, Any]:
         """Report, note what follows, and return the answer with the next step."""
         if self._heartbeats is not None:
@@ -374,9 +376,7 @@ class SteppedFlow:
             return ()
         return await anyio.to_thread.run_sync(self._checkpoints.touched)
 
-    async def _accepted(
-        self, step: CurrentStep, outcome: StepOutcome, context: StepContext
-    ) -> None:
+    async def _accepted(self, step: CurrentStep, outcome: StepResult, context: StepContext) -> None:
         self._open_step = context.memory = None  # what is remembered is about this step
         self._claims.release()
         if step.task_id is not None and outcome.succeeded:
@@ -409,7 +409,7 @@ class SteppedFlow:
         """Report an implemented deliverable without asking for more work."""
         if self._claims.word is not Status.PASSED:
             return
-        outcome = StepOutcome("success", "The run was cut off after the agent had passed it.")
+        outcome = StepResult("success", "The run was cut off after the agent had passed it.")
         await self._plane.ask(
             "step",
             "report",

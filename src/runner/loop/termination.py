@@ -4,7 +4,7 @@ The rules are pure. The first that answers ends the run; the order is the seed's
 with the conditions it does not know put where they can't hide a more important one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.deliverables.model import Deliverable, Status, StatusFile
@@ -82,12 +82,14 @@ class Ending:
         message: for people.
         hint: what they can do next.
         needs_person: whether somebody has to look although the run ended in order.
+        actions: what the result object recommends, where no session is asked.
     """
 
     reason: ExitReason
     message: str
     hint: str | None = None
     needs_person: bool = False
+    actions: tuple[Mapping[str, str], ...] = ()
 
 
 class RunEndedError(Exception):

@@ -8,9 +8,11 @@ end; so a session that was killed is there, too, without an end.
 import errno
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
-from datetime import UTC, datetime
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,47 @@ def history_lines(project_dir: Path) -> Iterator[dict[str, Any] | None]:
             left -= len(line)
             if line.strip():
                 yield _parsed(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a run at work does.
+
+    Attributes:
+        said: what an agent works on, or why the run waits.
+        until: when a wait ends at the latest, None where an agent is at work.
+        seconds: until then; or since the agent session began.
+    """
+
+    said: str
+    until: datetime | None
+    seconds: float
+
+
+def work_at(project_dir: Path, now: datetime) -> Work | None:
+    """Return what the run does that is at work, None where the history does not tell."""
+    try:
+        last = deque((line for line in history_lines(project_dir) if line), maxlen=2 + MOST_DENIALS)
+    except (OSError, RuntimeError):
+        return None
+    entries = [entry for entry in reversed(last) if entry.get("event") != DENIED]
+    with suppress(ValueError, TypeError, KeyError):
+        return _work_of(entries[0], now) if entries else None
+    return None
+
+
+def _work_of(entry: Mapping[str, Any], now: datetime) -> Work | None:
+    at = datetime.fromisoformat(entry["at"])
+    if entry["event"] == WAITING:
+        until = at + timedelta(seconds=float(entry["seconds"]))
+        left = (until - now).total_seconds()
+        return Work(str(entry["reason"]), until.astimezone(UTC), left) if left > 0 else None
+    if entry["event"] != STARTED:
+        return None
+    about = entry.get("task_id") or entry.get("phase_id")
+    named = f" {about}" if about else ""
+    said = f"Session {entry['number']}: {entry['instruction']}{named} ({entry['model']})"
+    return Work(said, None, (now - at).total_seconds())
 
 
 class HistoryKeeper:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from runner.records.receipts import accepted_receipts
 from runner.records.spending import SpendBook
 
 Row = dict[str, Any]
+_LET_THROUGH = ("passed", "waived")
 
 
 def phase_rows(view: Mapping[str, Any]) -> list[Row]:
@@ -32,8 +34,84 @@ def phase_rows(view: Mapping[str, Any]) -> list[Row]:
 
 
 def is_proved(row: Mapping[str, Any]) -> bool:
-    """Whether anybody but the agents that did the work of a phase has found it to be done."""
-    return row["verified_at"] is not None or row["gate_status"] == "passed"
+    """Whether anybody but the agents that did the work of a phase has found it to be done.
+
+    Commands that all passed before the work began have found nothing.
+    """
+    if row["gate_status"] == "passed":
+        return True
+    unproved = row.get("passed_before_work") or ()
+    some = not unproved or len(unproved) < row["tasks_completed"]
+    return row["verified_at"] is not None and some
+
+
+def is_closed(row: Mapping[str, Any]) -> bool:
+    """Whether a phase is over: its commands succeeded and its gate let it through, if it has any."""
+    return row["duration_seconds"] is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How many deliverables are how far (decision 0424).
+
+    Attributes:
+        passed: what counts as done: all of phases that are closed.
+        claimed: those that their agents set to passed.
+        verified: those of them whose phase's commands have succeeded.
+        closed: those of them whose phase's gate let it through.
+        unproved: those of `passed` that nobody has verified or reviewed.
+    """
+
+    passed: int
+    claimed: int
+    verified: int
+    closed: int
+    unproved: int
+
+    @property
+    def remark(self) -> str:
+        """What must not be left unsaid next to `passed`, in parentheses; "" where nothing."""
+        waiting = max(self.claimed - self.passed, 0)
+        parts = [f"{waiting} claimed"] if waiting else []
+        parts += [f"{self.unproved} claimed, not proved"] if self.unproved else []
+        return f" ({'; '.join(parts)})" if parts else ""
+
+
+def proof_of(claimed: int, rows: Iterable[Row]) -> Proof:
+    """Return what is proved.
+
+    Args:
+        claimed: how many deliverables their agents set to passed.
+        rows: of the phases; without any, what is claimed is all that is known.
+    """
+    known = list(rows)
+    if not known:
+        return Proof(claimed, claimed, 0, 0, claimed)
+
+    def count(of: Iterable[Row]) -> int:
+        return sum(row["tasks_completed"] for row in of)
+
+    over = [row for row in known if is_closed(row)]
+    return Proof(
+        passed=min(count(over), claimed),
+        claimed=claimed,
+        verified=min(count(row for row in known if row["verified_at"] is not None), claimed),
+        closed=min(count(row for row in over if row["gate_status"] in _LET_THROUGH), claimed),
+        unproved=count(claimed_only(over)),
+    )
+
+
+def closed_unverified(rows: Iterable[Row]) -> str | None:
+    """Return a sentence about phases that a review alone has closed, None without one."""
+    found = [
+        row["phase_id"]
+        for row in rows
+        if row["tasks_completed"] and is_closed(row) and row["gate_status"] == "passed"
+        and row["verified_at"] is None
+    ]  # fmt: skip
+    if not found:
+        return None
+    return f"No verification command was run for {', '.join(found)}: closed by review alone."
 
 
 def claimed_only(rows: Iterable[Row]) -> list[Row]:

@@ -43,6 +43,7 @@ class PlanRecord:
         changed: a sync made or changed it, so it is due also where something has passed.
         begun: whether work had begun when it was recorded.
         rounds: reviews so far.
+        manual: whether a person decides, whatever the last review says.
         findings: of the last review, as `submit_review` spells them.
     """
 
@@ -52,6 +53,7 @@ class PlanRecord:
     changed: bool = False
     begun: bool = False
     rounds: int = 0
+    manual: bool = False
     verdict: str | None = None
     summary: str = ""
     findings: tuple[Mapping[str, str], ...] = field(default_factory=tuple)
@@ -87,11 +89,12 @@ class PlanBook:
         self.write(PlanRecord(planned=True))
 
     def synced(self, before: StatusFile | None, after: StatusFile) -> None:
-        """Note that a sync has changed the plan, if it has."""
-        digest = plan_digest(after)
+        """Note that a sync has changed the plan, or left one as it is that was not accepted."""
+        digest, record = plan_digest(after), self.read()
+        refused = record is not None and record.stage is PlanStage.REFUSED
         if before is None or not before.deliverables:
             self.write(PlanRecord(plan=digest, planned=True, changed=True))
-        elif plan_digest(before) != digest:
+        elif refused or plan_digest(before) != digest:
             self.write(PlanRecord(plan=digest, changed=True))
 
     def stand(self, file: StatusFile, *, begun: bool) -> PlanRecord:
@@ -142,6 +145,7 @@ def _record(document: Any) -> PlanRecord:
         planned=document["planned"] is True,
         changed=document["changed"] is True,
         begun=document["begun"] is True,
+        manual=document.get("manual") is True,
         rounds=rounds,
         verdict=document["verdict"],
         summary=str(document["summary"]),

@@ -14,6 +14,9 @@ from runner.deliverables.workspace import STATE_DIRECTORY
 from runner.files import read_regular
 from runner.text.safe import end_of, visible
 
+BASELINE = "baseline"
+"""Stands for the step of commands that ran before any work; such a run leaves no receipt."""
+
 _MAX_JSON_BYTES = 4 * 1024 * 1024
 _MAX_LOG_BYTES = 1024 * 1024
 _STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")

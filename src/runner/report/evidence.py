@@ -18,7 +18,8 @@ from runner.report.facts import CommandFact, FindingFact, Review, VerificationFa
 from runner.report.words import Words, moment, name, rows, table
 from runner.text.safe import visible
 
-_ATTEMPTS, _COMMANDS, _FINDINGS = 4, 25, 50
+_ATTEMPTS, _COMMANDS = 4, 25
+MOST_FINDINGS = 50
 _COMMAND, _OUTPUT, _TITLE, _DETAIL, _DOCUMENT = 1_000, 2_500, 300, 1_500, 6_000
 _MAX_BYTES = 1024 * 1024
 
@@ -132,18 +133,10 @@ class Reviews:
     def _completed(self, review: Review, gate: Mapping[str, Any]) -> Review:
         found = rows(gate.get("findings"))
         if found and gate.get("gate_attempt_id") == review.attempt_id:
-            findings = self.words.first(found, _FINDINGS, "findings")
-            return replace(review, findings=tuple(map(self._finding, findings)))
+            findings = self.words.first(found, MOST_FINDINGS, "findings")
+            told = tuple(finding_of(row, self.words) for row in findings)
+            return replace(review, findings=told)
         return replace(review, document=self._document(review.path)) if review.findings else review
-
-    def _finding(self, row: Mapping[str, Any]) -> FindingFact:
-        return FindingFact(
-            severity=name(row.get("severity")) or "finding",
-            title=self.words.text(row.get("title"), _TITLE),
-            detail=self.words.text(row.get("detail"), _DETAIL),
-            deliverable_id=name(row.get("deliverable_id")),
-            file=name(row.get("file")),
-        )
 
     def _document(self, path: str) -> str:
         try:
@@ -158,3 +151,14 @@ def _json(path: Path, within: Path) -> Any:
         return json.loads(read_regular(path, limit=_MAX_BYTES, within=within))
     except (OSError, ValueError, RecursionError):
         return None
+
+
+def finding_of(row: Mapping[str, Any], words: Words) -> FindingFact:
+    """Return a finding of a gate, or of the review of a plan."""
+    return FindingFact(
+        severity=name(row.get("severity")) or "finding",
+        title=words.text(row.get("title"), _TITLE),
+        detail=words.text(row.get("detail"), _DETAIL),
+        deliverable_id=name(row.get("deliverable_id") or row.get("deliverableId")),
+        file=name(row.get("file")),
+    )

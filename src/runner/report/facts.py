@@ -56,7 +56,7 @@ class ModelUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkFact:
     """What one kind of session took, by its instruction."""
 
     instruction: str
@@ -291,6 +291,23 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanReviewFact:
+    """The last review of the plan.
+
+    Attributes:
+        stage: due, revise, accepted or refused.
+        awaits_person: whether nobody works on the plan before a person has decided.
+    """
+
+    stage: str
+    verdict: str
+    reviews: int
+    awaits_person: bool
+    summary: str = ""
+    findings: tuple[FindingFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunOutcome:
     """How it stands in one look: passed, attention, failed, stopped, running or ended."""
 
@@ -320,6 +337,8 @@ class Report:
     """All that a report says.
 
     Attributes:
+        counts: where `passed` is what counts as done; `claimed`, `verified` and `closed` say how
+            far they are, and `remark` what must not be left unsaid next to it.
         began_at: when the first agent session or the autonomous session began.
         took: of all agent sessions that the report is about.
         took_over_all: of all runs of the spec, as the budget counts them.
@@ -344,10 +363,15 @@ class Report:
     took: Took
     took_over_all: Took
     recorded: bool
+    claimed: int = 0
+    verified: int = 0
+    closed: int = 0
+    remark: str = ""
     driven_by: str = ""
     denied_total: int = 0
     tools_total: int = 0
     needs: tuple[Need, ...] = ()
+    plan_review: PlanReviewFact | None = None
     phases: tuple[PhaseFact, ...] = ()
     deliverables: tuple[DeliverableFact, ...] = ()
     deliverables_total: int = 0
@@ -355,7 +379,7 @@ class Report:
     runs: tuple[RunFact, ...] = ()
     models: tuple[ModelUse, ...] = ()
     models_outside: tuple[ModelUse, ...] = ()
-    work: tuple[Work, ...] = ()
+    work: tuple[WorkFact, ...] = ()
     denials: tuple[Denial, ...] = ()
     events: tuple[Event, ...] = ()
     note: str = ""

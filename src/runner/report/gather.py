@@ -14,22 +14,27 @@ from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.files import read_regular
+from runner.loop.baseline import unproved_sentences
+from runner.loop.plan_decision import has_begun, plan_decision
 from runner.loop.planning import idle_commands
 from runner.records.agent_sessions import history_lines, history_path
 from runner.records.effort import Effort, Efforts, Purpose, of_deliverables, of_phase, total
+from runner.records.phases import phase_rows, proof_of
+from runner.records.plan_reviews import PlanBook, PlanStage
 from runner.records.run_lock import current_holder
 from runner.records.spending import Spend, SpendBook
-from runner.report.evidence import Receipts, Reviews
+from runner.report.evidence import MOST_FINDINGS, Receipts, Reviews, finding_of
 from runner.report.facts import (
     AutonomousSessionFact,
     DeliverableFact,
     Event,
     ModelUse,
     PhaseFact,
+    PlanReviewFact,
     Report,
     Took,
     VerificationFact,
-    Work,
+    WorkFact,
 )
 from runner.report.history import History, HistoryReader
 from runner.report.journal import JournalReader, OfPhase, PageOf, Told, entries_of
@@ -38,7 +43,7 @@ from runner.report.words import Words, amount, count, moment, name, rows, table
 from runner.text.messages import plural
 
 _PHASES, _DELIVERABLES, _CRITERIA, _VERIFICATIONS, _PHASE_MODELS = 200, 3_000, 40, 12, 20
-_PHASE_TITLE, _TEXT, _COMMAND = 300, 600, 500
+_PHASE_TITLE, _PHASE_TEXT, _COMMAND = 300, 600, 500
 
 
 def took(effort: Effort) -> Took:
@@ -114,7 +119,7 @@ class Assembler:
             cycles=count(gate.get("cycles")),
             acknowledged=gate.get("acknowledged") is True,
             awaits_person=bool(waits) and waits.get("phase_id") == phase_id,
-            waiver_reason=self.words.text(gate.get("waiver_reason"), _TEXT),
+            waiver_reason=self.words.text(gate.get("waiver_reason"), _PHASE_TEXT),
             verified_at=moment(gate.get("verified_at")),
             steps_total=entries.total,
             steps=tuple(reversed(entries.steps)),
@@ -138,10 +143,10 @@ class Assembler:
         unmet = () if item.status is Status.PASSED else file.unmet_dependencies(item)
         return DeliverableFact(
             id=item.id[:200],
-            description=self.words.text(item.description, _TEXT),
+            description=self.words.text(item.description, _PHASE_TEXT),
             status=item.status.value if item.is_active else "deprecated",
             phase_id=item.phase_id[:200],
-            criteria=tuple(self.words.text(text, _TEXT) for text in criteria),
+            criteria=tuple(self.words.text(text, _PHASE_TEXT) for text in criteria),
             waits_for=tuple(i[:200] for i in unmet[:_CRITERIA]),
             verification=tuple(self.words.text(text, _COMMAND) for text in commands),
             evidence=self.told.evidence.get(item.id),
@@ -152,6 +157,7 @@ class Assembler:
 SESSIONS = 1_500
 _OTHERS, _MODELS = 20, 50
 _SPEC_BYTES, _NOTE_BYTES, _NOTE = 64 * 1024, 64 * 1024, 4_000
+_TEXT = 1_000
 _TITLE = 150
 
 
@@ -166,6 +172,7 @@ class Sources:
         reviews: the folder of reviews.
         run_command: `runner run` for this project.
         sync_command: `runner sync` for it.
+        place: what other commands need to mean this project.
         redact: takes credentials out of a text.
     """
 
@@ -179,6 +186,7 @@ class Sources:
     redact: Callable[[str], str]
     version: str
     now: datetime
+    place: str = ""
 
 
 class Costs(NamedTuple):
@@ -210,6 +218,8 @@ class _Gathering:
         holder = current_holder(self._project)
         costs = self._costs(history)
         rolled_back, spec_text = was_rolled_back(self._project), SpecText(self._project)
+        begun = file is not None and has_begun(file, known=self._begun)
+        plan = plan_decision(self._project, file, known=self._begun)
         needs = needs_of(
             view,
             file,
@@ -220,7 +230,11 @@ class _Gathering:
             looped=spec_text.is_noted,
             run_command=self._sources.run_command,
             sync_command=self._sources.sync_command,
+            plan=plan,
+            place=self._sources.place,
         )
+        counts = file.counts if file is not None else Counts()
+        proof = proof_of(counts.passed, phase_rows(view))
         last_run = history.runs[-1] if history.runs else None
         report = Report(
             generated_at=self._sources.now,
@@ -230,9 +244,13 @@ class _Gathering:
             spec_title=self._spec_title(),
             session=self._session(view),
             outcome=outcome_of(
-                view, file, last_run, driven=holder is not None, rolled_back=rolled_back
+                view, file, last_run, driven=holder is not None, rolled_back=rolled_back, plan=plan
             ),
-            counts=file.counts if file is not None else Counts(),
+            counts=replace(counts, passed=proof.passed),
+            claimed=proof.claimed,
+            verified=proof.verified,
+            closed=proof.closed,
+            remark=proof.remark,
             began_at=_first(history, view),
             last_at=_last(history, told, view),
             took=costs.took,
@@ -242,6 +260,7 @@ class _Gathering:
             denied_total=sum(session.denied for session in history.sessions),
             tools_total=sum(session.tools for session in history.sessions),
             needs=tuple(needs),
+            plan_review=self._plan_review(file, begun=begun),
             work=tuple(_work(costs.efforts)),
             models=tuple(words.first(history.models_of(history.uses), _MODELS, "models")),
         )
@@ -291,8 +310,25 @@ class _Gathering:
             return None
         if file is None and self._begun:
             self._problems.append(f"{status_path(self._project)} is missing.")
-        self._problems += [self._words.text(said, 1_000) for said in idle_commands(file)]
+        unproved = unproved_sentences(self._project, file)
+        said = (*idle_commands(file), *unproved)
+        self._problems += [self._words.text(one, 1_000) for one in said]
         return file
+
+    def _plan_review(self, file: StatusFile | None, *, begun: bool) -> PlanReviewFact | None:
+        record = PlanBook(self._project).stand(file, begun=begun) if file is not None else None
+        if record is None or record.verdict is None:
+            return None
+        words = self._words
+        found = words.first(record.findings, MOST_FINDINGS, "findings about the plan")
+        return PlanReviewFact(
+            record.stage.value,
+            words.text(record.verdict, 100),
+            record.rounds,
+            record.stage is PlanStage.REFUSED,
+            words.text(record.summary, _TEXT),
+            tuple(finding_of(row, words) for row in found),
+        )
 
     def _history(self) -> History:
         reader = HistoryReader(_within(self._sources), self._words)
@@ -424,12 +460,12 @@ def _efforts(history: History) -> Efforts:
     return found
 
 
-def _work(efforts: Efforts) -> Iterator[Work]:
+def _work(efforts: Efforts) -> Iterator[WorkFact]:
     for instruction in dict.fromkeys(purpose.instruction for purpose in efforts):
         of_it = (
             effort for purpose, effort in efforts.items() if purpose.instruction == instruction
         )
-        yield Work(instruction[:200], took(total(of_it)))
+        yield WorkFact(instruction[:200], took(total(of_it)))
 
 
 def _commands(file: StatusFile | None) -> Iterator[str]:

@@ -4,7 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.autonomy.enums import TERMINAL_STATUSES
+from runner.autonomy.placing import placed_command, placed_text
 from runner.deliverables.model import StatusFile
+from runner.loop.plan_decision import PlanDecision
+from runner.records.phases import claimed_only, closed_unverified, phase_rows
 from runner.report.facts import Need, RunFact, RunOutcome
 from runner.report.words import Words, name, rows, table
 
@@ -39,6 +42,7 @@ def outcome_of(
     *,
     driven: bool,
     rolled_back: bool,
+    plan: PlanDecision | None = None,
 ) -> RunOutcome:
     """Return how it stands.
 
@@ -47,27 +51,35 @@ def outcome_of(
         last: the end of the last run, None where none is known.
         driven: whether a run is at work.
         rolled_back: whether the tree was rolled back since the last step.
+        plan: what is to be decided about the plan, None where nothing is.
     """
     status = name(view.get("effective_status")) or name(view.get("status")) or "?"
     reason = name(view.get("pause_reason")) or name(view.get("failure_reason"))
     reason = name(view.get("stale_reason")) or reason
     why = _REASONS.get(reason or "", reason or "")
     said = last.message if last is not None else ""
+    if plan is not None and not driven:
+        return RunOutcome("attention", plan.headline)
     if status == "completed" and file is not None and not _is_done(file):
         return RunOutcome("stopped", "Completed, but not everything in the plan passes now", said)
     if status == "completed" and rolled_back:
         return RunOutcome("stopped", "Rolled back since everything passed", said)
     if status == "completed":
+        if claimed_only(phase_rows(view)):
+            return RunOutcome("attention", "Claimed to be done; nothing was proved", said)
         if file is not None and file.blocked:
             waiting = f"; {len(file.unreachable)} wait for that" if file.unreachable else ""
             told = f"Partly passed: {len(file.blocked)} blocked{waiting}"
             return RunOutcome("attention", told, said)
-        return RunOutcome("passed", "All achievable deliverables passed", said)
+        reviewed = closed_unverified(phase_rows(view))
+        return RunOutcome("passed", "All achievable deliverables passed", reviewed or said)
     if driven:
         return RunOutcome("running", "A run is at work", why)
     if reason == _NOT_TRUSTED:
         told = f"The last run said: {said}" if said else ""
         return RunOutcome("attention", f"The session can't be judged here: {why}", told)
+    if status == NO_SESSION and file is not None and file.active:
+        return RunOutcome("stopped", "Planned; no step of the work has begun", said)
     if status == NO_SESSION:
         return RunOutcome("stopped", "Stopped before the first step", said)
     if status == "failed":
@@ -90,6 +102,8 @@ def needs_of(
     looped: bool,
     run_command: str,
     sync_command: str,
+    plan: PlanDecision | None = None,
+    place: str = "",
 ) -> Iterator[Need]:
     """Yield what a person can do, the most fitting first; nothing while a run is at work.
 
@@ -99,11 +113,18 @@ def needs_of(
         looped: whether `runner run` has worked here.
         run_command: `runner run` for this project.
         sync_command: `runner sync` for it.
+        plan: what is to be decided about the plan, None where nothing is.
+        place: what commands need to mean this project (`runner.autonomy.placing`).
     """
     if driven:
         return
     if spec_edited:
         yield Need("SPEC.md has changed since the plan: take the changes over.", sync_command)
+    if plan is not None:
+        for action in plan.actions:
+            command = placed_command(action["command"], place)
+            yield Need(words.text(placed_text(action["description"], place), 500) + ".", command)
+        return
     status = view.get("effective_status") or view.get("status")
     at_phase = status == "paused" and view.get("pause_reason") == "phase_complete"
     # What a run does by itself is said once, below, and not with the control plane's commands.
@@ -113,6 +134,19 @@ def needs_of(
         command = words.text(row.get("command"), 1_000)
         said = words.text(row.get("description"), 500)
         yield Need(f"If this is no copy of the project: {said}" if in_doubt else said, command)
+    goes_on = status in ("running", NO_SESSION) or at_phase
+    yield from _by_running(str(status), file, words, run_command, goes_on=goes_on)
+    if status == "completed" and _is_done(file) and rolled_back:
+        yield Need("Have every phase verified and reviewed again.", run_command)
+
+
+def _by_running(
+    status: str, file: StatusFile | None, words: Words, run_command: str, *, goes_on: bool
+) -> Iterator[Need]:
+    """Yield what another run does, what is blocked included."""
+    first = goes_on and file is not None and file.next_runnable is not None
+    if first:
+        yield Need("Go on where the work stopped.", run_command)
     if file is not None and file.blocked:
         ids = ", ".join(item.id for item in file.blocked[:_MANY])
         yield Need(
@@ -123,12 +157,10 @@ def needs_of(
             ),
             run_command,
         )
-    if status in ("running", NO_SESSION) or at_phase:
+    if goes_on and not first:
         yield Need("Go on where the work stopped.", run_command)
     elif status == "ended" or (status == "completed" and not _is_done(file)):
         yield Need("Start a new session for what is left.", run_command)
-    elif status == "completed" and rolled_back:
-        yield Need("Have every phase verified and reviewed again.", run_command)
 
 
 def is_over(view: Mapping[str, Any]) -> bool:

@@ -3,12 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from runner.records.phases import is_proved
+from runner.records.phases import is_closed, is_proved
 from runner.text.durations import format_duration
 from runner.text.messages import format_cost, plural
 from runner.text.safe import inert
 
 _REASON_LIMIT = 120
+
+
+def progress_text(row: Mapping[str, Any]) -> str:
+    """Return how many deliverables of a phase are done, or only claimed to be."""
+    word = "passed" if is_closed(row) else "claimed"
+    return f"{row['tasks_completed']}/{row['tasks_total']} {word}"
 
 
 def standing(row: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from runner.deliverables.model import Counts
 from runner.report import formats
 from runner.report.facts import (
     DeliverableFact,
@@ -27,7 +26,7 @@ _DELIVERABLES, _DENIALS, _FINDINGS, _STEPS = 60, 10, 10, 8
 def report_lines(report: Report) -> Iterator[str]:
     """Yield the lines."""
     yield from _head(report)
-    parts = (_needs, _problems, _deliverables, _phases, _costs, _denials, _rest)
+    parts = (_needs, _plan, _problems, _deliverables, _phases, _costs, _denials, _rest)
     for part in parts:
         lines = list(part(report))
         if lines:
@@ -53,7 +52,7 @@ def _head(report: Report) -> Iterator[str]:
             ("Project", report.project_dir),
             ("Began", formats.clock(began)),
             ("Last change", formats.clock(ended) + (f", after {lasted}" if lasted else "")),
-            ("Deliverables", _counts(report.counts)),
+            ("Deliverables", _counts(report)),
             ("Agents", took),
             ("Tool calls", f"{report.tools_total:,}, {report.denied_total} denied"),
             ("At work", report.driven_by),
@@ -66,8 +65,9 @@ def _session(report: Report) -> str:
     return f"{report.session.id} ({report.session.status})" if report.session.id else "none yet"
 
 
-def _counts(counts: Counts) -> str:
-    parts = [f"{counts.passed} of {counts.total} passed"]
+def _counts(report: Report) -> str:
+    counts = report.counts
+    parts = [f"{counts.passed} of {counts.total} passed{report.remark}"]
     parts += [f"{counts.blocked} blocked"] if counts.blocked else []
     parts += [f"{counts.pending} pending"] if counts.pending else []
     return ", ".join(parts)
@@ -85,6 +85,18 @@ def _needs(report: Report) -> Iterator[str]:
         yield from wrap(need.text, WIDTH, "    ", "  - ")
         if need.command:
             yield f"      {inert(need.command)}"  # whole, so that it can be pasted
+
+
+def _plan(report: Report) -> Iterator[str]:
+    review = report.plan_review
+    if review is None:
+        return
+    reviews = f", {plural(review.reviews, 'review')}" if review.reviews > 1 else ""
+    yield f"Review of the plan: {review.stage} ({review.verdict}{reviews})"
+    yield from wrap(review.summary, WIDTH, "  ", "  ")
+    for finding in review.findings[:_FINDINGS]:
+        yield from _finding(finding)
+    yield from _more(len(review.findings) - _FINDINGS, "finding", "      ")
 
 
 def _problems(report: Report) -> Iterator[str]:
@@ -136,7 +148,8 @@ def _phases(report: Report) -> Iterator[str]:
 
 
 def _phase(phase: PhaseFact) -> Iterator[str]:
-    ending = f"  {phase.passed}/{phase.total} passed, {_gate(phase)}"
+    word = "claimed" if phase.completed_at is None else "passed"
+    ending = f"  {phase.passed}/{phase.total} {word}, {_gate(phase)}"
     yield "  " + fit(phase.title, WIDTH - 2 - columns(ending)) + ending
     if phase.took.sessions:
         lasted = (

@@ -5,21 +5,29 @@ without links in it, because bubblewrap does not follow absolute ones.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
+from runner.reach import reach_of
 from runner.sandbox import channel
 from runner.sandbox.binary import Bubblewrap
 from runner.sandbox.caches import cache_variables
 from runner.sandbox.ci import job_folder
+from runner.sandbox.decided import Decided, decide
 from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
-from runner.sandbox.hiding import hiding_mounts, hiding_mounts_in_project
+from runner.sandbox.hiding import (
+    folders_above,
+    hiding_mounts,
+    hiding_mounts_in_project,
+    steady_mounts,
+)
 from runner.sandbox.overlay import Overlay
 from runner.sandbox.repository import repository_mounts
 from runner.sandbox.rooms import OBJECTS_IN_THE_BOX, RoomLayer, RoomMounts
 from runner.sandbox.scratch import Scratch
-from runner.sandbox.secrets import secret_paths
+from runner.sandbox.secrets import SecretPlace, all_spelled, secret_places
 
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
@@ -60,6 +68,9 @@ class BoxSettings:
         rules: what of it enters. Whoever starts the box gives bubblewrap that alone: what it
             is started with can be read inside, in /proc.
         read_only: folders in the project that agents must not write.
+        decided: what is hidden until the run ends.
+        temporary: holds the folders for temporary files; `scratch` where None.
+        steady: whether what is hidden stays so when another program replaces it; takes overlays.
     """
 
     bubblewrap: Bubblewrap
@@ -73,6 +84,9 @@ class BoxSettings:
     nests: bool = False
     signs_in: bool = True
     read_only: tuple[Path, ...] = ()
+    decided: Decided = field(default_factory=Decided)
+    temporary: Scratch | None = None
+    steady: bool = False
 
     @property
     def inside(self) -> Mapping[str, str]:
@@ -100,16 +114,18 @@ def box_command(around: BoxSettings, state: PrivateState, overlay: Overlay | Non
     Args:
         overlay: makes the project a throw-away copy; None leaves it writable.
     """
-    project = (
-        _writable_project(around) if overlay is None else _overlaid_project(overlay, around.scratch)
-    )
-    return _box(around, state, project)
+    secret = _reachable(around)
+    if overlay is None:
+        project = _writable_project(around, secret)
+    else:
+        project = _overlaid_project(overlay, around.scratch)
+    return _box(around, state, project, secret)
 
 
 def read_only_box_command(around: BoxSettings, state: PrivateState) -> list[str]:
     """Return the words for a project that can't be written at all: overlays don't work here."""
     project = [*_bind("--ro-bind", around.project), *_state(around.project, around.scratch)]
-    return _box(around, state, project)
+    return _box(around, state, project, _reachable(around))
 
 
 def verification_box_command(around: BoxSettings, state: PrivateState) -> list[str]:
@@ -123,16 +139,53 @@ def verification_box_command(around: BoxSettings, state: PrivateState) -> list[s
     return [program, *(["--unshare-net"] if around.nests else []), *words]
 
 
-def _box(around: BoxSettings, state: PrivateState, project: Iterable[str]) -> list[str]:
-    secret = _reachable(around)
+def with_decision(around: BoxSettings) -> BoxSettings:
+    """Return the surroundings with what is hidden until the run ends.
+
+    Raises:
+        PrerequisiteError: it can't be noted for later runs.
+    """
+    needs = partial(_is_needed, around)
+    spelled = all_spelled(around.home, around.environ, around.project, needs)
+    decided = decide(around.project, [*_places(around)], spelled, around.scratch)
+    return replace(around, decided=decided)
+
+
+def _box(
+    around: BoxSettings, state: PrivateState, project: Iterable[str], secret: Collection[Path]
+) -> list[str]:
     return [
         *_outside(around),
-        *hiding_mounts(secret, around.scratch, around.project, around.needed),
+        *_steady(around, secret),
+        *_hidden(around, secret),
         *_private(around, state),
         *project,
-        *hiding_mounts_in_project(secret, around.scratch, around.project),
+        *_hidden_in_project(around, secret),
         *_end(around, state),
     ]
+
+
+def _steady(
+    around: BoxSettings, secret: Collection[Path], layered: Sequence[Path] = ()
+) -> Iterator[str]:
+    """Keep other programs from changing what the mounts that hide something lie on.
+
+    Args:
+        layered: folders that get an overlay anyway.
+    """
+    if around.steady:
+        wanted = [path for path in secret if not any(folder in path.parents for folder in layered)]
+        apart = _covered(around)
+        yield from steady_mounts(wanted, around.scratch, around.project, around.home, apart)
+
+
+def _hidden(around: BoxSettings, secret: Collection[Path]) -> Iterator[str]:
+    yield from hiding_mounts(secret, around.scratch, around.project, around.needed)
+
+
+def _hidden_in_project(around: BoxSettings, secret: Collection[Path]) -> Iterator[str]:
+    covers = around.decided.covers
+    yield from hiding_mounts_in_project(secret, around.scratch, around.project, covers)
 
 
 def clean_box_command(around: BoxSettings, room: RoomMounts) -> list[str]:
@@ -144,15 +197,17 @@ def clean_box_command(around: BoxSettings, room: RoomMounts) -> list[str]:
     inner = replace(around, nests=False, signs_in=False, scratch=room.scratch)
     home, project = room.layers_of(around.home), room.layers_of(around.project)
     rest = [layer for layer in room.layers if layer not in (*home, *project)]
-    secret = _reachable(inner)
+    layered = [layer.target for layer in (*home, *rest)]
+    secret = _reachable(inner, layered)
     return [
         *_outside(inner),
         *(["--unshare-net"] if around.nests else []),
+        *_steady(inner, secret, layered),
         *_layered(home),
-        *hiding_mounts(secret, room.scratch, around.project, around.needed),
         *_layered(rest),
+        *_hidden(inner, secret),
         *_layered(project),
-        *hiding_mounts_in_project(_shown(secret, project), room.scratch, around.project),
+        *_hidden_in_project(inner, _shown(secret, project)),
         *_borrowed(around, room),
         *_ends(inner, {**room.variables, **_git_settings(inner)}),
     ]
@@ -197,8 +252,10 @@ def _outside(around: BoxSettings) -> Iterator[str]:
     for name in _NEEDED_OF_RUN:
         yield from ("--ro-bind-try", f"/run/{name}", f"/run/{name}")
     yield from ("--ro-bind", str(around.scratch.channel), str(channel.FOLDER))
-    for source, target in _temporary(around.scratch):
+    for source, target in _temporary(around.temporary or around.scratch):
         yield from ("--bind", str(source), str(target))
+    for folder in _fixed_in_temporary(around):
+        yield from ("--tmpfs", str(folder))
     visible = _made_visible(around)
     job = covered_job_folder(around.project, around.home, around.environ)
     if job is not None:  # over what holds it, and under what is needed of it
@@ -238,20 +295,44 @@ def _covered(around: BoxSettings) -> list[Path]:
     return covered if job is None else [*covered, job]
 
 
+def _fixed_in_temporary(around: BoxSettings) -> list[Path]:
+    """Return the folders for temporary files that hold mount points.
+
+    bubblewrap makes mount points, and follows links on the way. In a folder that earlier sessions
+    could write, a link would lead it to any place of this machine. What is itself a mount point
+    in each session of a run is never replaced.
+    """
+    return sorted(
+        {
+            shared / path.relative_to(shared).parts[0]
+            for _, shared in _temporary(around.scratch)
+            for path in (*_wanted(around), around.project, around.scratch.root)
+            if shared in path.parents
+        }
+    )
+
+
 def _made_visible(around: BoxSettings) -> list[Path]:
     """Return what must be seen although it lies in a folder that was just covered."""
     covered = _covered(around)
-    named = [Path(p) for v in _PATH_LISTS for p in around.environ.get(v, "").split(os.pathsep) if p]
-    named += [Path(around.environ[v]) for v in _PATHS if around.environ.get(v)]
-    named += [Path(value) for value in _handed_on(around) if value.startswith("/")]
-    found = {path.resolve() for path in (*around.needed, around.home, *named) if path.is_absolute()}
     return sorted(
         path
-        for path in found
+        for path in _wanted(around)
         if path not in covered
         and any(c in path.parents for c in covered)
         and os.access(path, os.F_OK)
     )
+
+
+def _wanted(around: BoxSettings) -> set[Path]:
+    """Return what must be seen wherever it lies, whether it exists or not."""
+    named = [Path(p) for v in _PATH_LISTS for p in around.environ.get(v, "").split(os.pathsep) if p]
+    named += [Path(around.environ[v]) for v in _PATHS if around.environ.get(v)]
+    named += [Path(value) for value in _handed_on(around) if value.startswith("/")]
+    # A link in the project on the way would have agents choose what of this machine they see.
+    reach = reach_of(around.project)
+    trusted = (path for path in named if path.is_absolute() and reach.problem(path) is None)
+    return {path.resolve() for path in (*around.needed, around.home, *trusted)}
 
 
 def _handed_on(around: BoxSettings) -> Iterator[str]:
@@ -265,21 +346,30 @@ def _is_needed(around: BoxSettings, name: str) -> bool:
     return around.rules.is_needed(name, around.environ, signs_in=around.signs_in)
 
 
-def _reachable(around: BoxSettings) -> set[Path]:
-    """Return the credential files and folders that are not covered already."""
-    paths = set(
-        secret_paths(
-            around.home,
-            around.environ,
-            project=around.project,
-            signs_in=around.signs_in,
-            needs=lambda name: _is_needed(around, name),
-        )
+def _places(around: BoxSettings) -> Iterator[SecretPlace]:
+    """Yield where credentials are now."""
+    yield from secret_places(
+        around.home,
+        around.environ,
+        project=around.project,
+        signs_in=around.signs_in,
+        needs=partial(_is_needed, around),
     )
     for own in (around.claude_config, around.home / ".claude.json"):
         if os.access(own, os.F_OK):
-            paths.add(own.resolve())
-    covered, seen = _covered(around), [around.project, *_made_visible(around)]
+            yield SecretPlace(own, own.resolve())
+
+
+def _reachable(around: BoxSettings, layered: Sequence[Path] = ()) -> set[Path]:
+    """Return the credential files and folders that are not covered already.
+
+    Args:
+        layered: folders that a room shows, covered or not.
+    """
+    decided = around.decided
+    kept = {path for path in decided.hidden if os.access(path, os.F_OK)}
+    paths = (kept | {place.real for place in _places(around)}) - decided.shown
+    covered, seen = _covered(around), [around.project, *_made_visible(around), *layered]
     return {
         path
         for path in paths
@@ -298,24 +388,25 @@ def _private(around: BoxSettings, state: PrivateState) -> Iterator[str]:
         yield from ("--bind", str(credentials.resolve()), str(place))
 
 
-def _writable_project(around: BoxSettings) -> Iterator[str]:
+def _writable_project(around: BoxSettings, secret: Collection[Path]) -> Iterator[str]:
     project = around.project
-    yield from _bind("--bind", project)
-    for mount in repository_mounts(project):
-        yield from _bind("--bind" if mount.writable else "--ro-bind", mount.path)
-    yield from _state(project, around.scratch)
+    mounts = repository_mounts(project)
+    read_only = [*(mount.path for mount in mounts if not mount.writable), *around.read_only]
+    writable = [mount.path for mount in mounts if mount.writable]
     claude = project / ".claude"
     if claude.is_dir() and not claude.is_symlink():
-        yield from _bind("--bind", claude)
-        for path in (claude / "settings.json", claude / "settings.local.json"):
-            if path.is_file() and not path.is_symlink():
-                yield from _bind("--ro-bind", path)
-    for folder in around.read_only:
-        # What is a mount point can't be renamed, with the folder in it, out of the way.
-        above = [path for path in reversed(folder.parents) if project in path.parents]
-        for path in above:
+        writable.append(claude)
+        settings = (claude / "settings.json", claude / "settings.local.json")
+        read_only += [path for path in settings if path.is_file() and not path.is_symlink()]
+    # What is a mount point can't be renamed, with what is in it, out of the way.
+    writable += folders_above((*secret, *around.read_only), project)
+    yield from _bind("--bind", project)
+    for path in sorted({*writable, *read_only}):
+        if path in read_only:
+            yield from _bind("--ro-bind", path)
+        elif not any(path.is_relative_to(above) for above in read_only):
             yield from _bind("--bind", path)
-        yield from _bind("--ro-bind", folder)
+    yield from _state(project, around.scratch)
 
 
 def _state(project: Path, scratch: Scratch) -> Iterator[str]:

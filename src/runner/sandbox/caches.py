@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from runner.reach import reach_of
+
 _FOLDERS = {
     "XDG_CACHE_HOME": "cache",  # pip, uv, go build, pre-commit, playwright, …
     "XDG_STATE_HOME": "state",
@@ -42,7 +44,10 @@ def cache_variables(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
 def caches_elsewhere(environ: Mapping[str, str], home: Path, project: Path) -> tuple[Path, ...]:
     """Return the existing cache folders that the environment names outside home and project."""
     named = (environ.get(name, "") for name in (*_FOLDERS, "GEM_HOME"))
-    folders = {Path(value).resolve() for value in named if Path(value).is_absolute()}
+    # A link in the project would have agents choose what lies over what is hidden.
+    reach = reach_of(project)
+    absolute = (value for value in named if Path(value).is_absolute())
+    folders = {Path(value).resolve() for value in absolute if reach.problem(value) is None}
     return tuple(
         sorted(
             folder

@@ -12,8 +12,9 @@ What the agent starts is dumpable again. The agent runs commands with the shell 
 from where the command is to run, and removes the agent's own variables.
 
 bubblewrap stays in the sandbox as process 1 with the standard streams that it was started with, but
-closes all others. So the agent's streams go through it as descriptors 3 and 4, and what the agent
-signs in with as descriptor 5: bubblewrap's own environment can be read by every command.
+closes all others. Every command can write to these, and read bubblewrap's own environment. So the
+agent's streams go through it as descriptors 3, 4 and 6, and what the agent signs in with as
+descriptor 5.
 """
 
 import platform
@@ -69,7 +70,7 @@ while IFS= read -r line <&5; do sealed="$sealed$line
 "; done
 eval "$sealed"
 unset sealed line
-exec "$@" <&3 >&4 3<&- 4>&- 5<&-"""
+exec "$@" <&3 >&4 2>&6 3<&- 4>&- 5<&- 6>&-"""
 # A sandbox of the agent's own starts the shell in the shell, where other processes are seen.
 _TEST = """\
 if [[ -z $RUNNER_AGENT_CLOSED ]] && {{
@@ -162,7 +163,7 @@ def is_loadable(folder: Path) -> bool:
 def start_words(folder: Path) -> tuple[str, ...]:
     """Return the words that start an agent so that what it starts can't reach it.
 
-    The streams of the agent are the descriptors 3 and 4 of what starts these words.
+    The streams of the agent are the descriptors 3, 4 and 6 of what starts these words.
 
     Args:
         folder: where the words find what `write_channel` wrote.
@@ -189,7 +190,8 @@ def trial_words(folder: Path) -> list[str]:
     """Return a command that succeeds where `start_words` closes a process to its children."""
     # A shell in the agent's place; with something left to do it has to stay the parent.
     agent = f"{folder / _SHELL} -c :; exit $?"
-    script = f"exec 3< /dev/null 4> /dev/null 5< /dev/null; {_START.format(library=_LIBRARY, shell=_SHELL)}"
+    start = _START.format(library=_LIBRARY, shell=_SHELL)
+    script = f"exec 3< /dev/null 4> /dev/null 5< /dev/null 6>&2; {start}"
     return [_SH, "-c", script, "runner", str(folder), _SH, "-c", agent]
 
 

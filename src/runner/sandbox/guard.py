@@ -18,6 +18,7 @@ It imports nothing but the standard library, and little of that: it is on the pa
 one agent session and the next.
 """
 
+import errno
 import os
 import select
 import signal
@@ -45,6 +46,8 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+_JOIN_SESSION_KEYRING = 1
 _SWEEP_SECONDS = 5.0  # longer than it can take, unless the kernel holds on to a process
 _KILL_ROUND_SECONDS = 0.002
 _CANNOT_START = 127
@@ -63,6 +66,7 @@ def main(argv: list[str]) -> int:
     os.setsid()
     # The agent's streams pass through here: no other process of this user may open them.
     _prctl(_PR_SET_DUMPABLE, 0)
+    _leave_keyring()
     signals = _Signals()
     if not _adopt_orphans_of(parent):
         return 128 + signal.SIGTERM
@@ -178,6 +182,20 @@ def _prctl(option: int, value: int) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _leave_keyring() -> None:
+    """Begin with an empty keyring: a sandbox hides files, and not what the kernel keeps."""
+    number = _KEYCTL.get(os.uname().machine)
+    if sys.platform == "linux" and number is not None:
+        import ctypes
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        failed = libc.syscall(number, _JOIN_SESSION_KEYRING, None) < 0
+        # A container that forbids the call forbids to read keys, too.
+        if failed and ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS):
+            error = os.strerror(ctypes.get_errno())
+            sys.exit(f"cannot start the agent without the keys of this session: {error}")
 
 
 def _write_pid(path: str) -> None:

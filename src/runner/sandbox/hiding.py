@@ -1,6 +1,14 @@
-"""The mounts that hide credentials: an empty folder or file lies over each."""
+"""The mounts that hide credentials: an empty folder or file lies over each.
 
-from collections.abc import Collection, Iterator, Sequence
+A mount belongs to a directory entry. Where another program replaces that entry, as an editor does
+that saves a file, the kernel removes the mount. Outside of the project a read-only overlay takes
+the place of the folder above, so that no other program can change the entries below the mounts.
+In the project the folders above are mounted on themselves, because an agent could otherwise rename
+one of them, and find the file under its new path in the next session.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from runner.sandbox.scratch import Scratch
@@ -14,8 +22,8 @@ _STANDS_FOR = {
         'value="https://api.nuget.org/v3/index.json"/></packageSources></configuration>\n'
     ),
 }
-_INDEX_VERSION = slice(4, 8)
-_SEARCHABLE = (b"\0\0\0\2", b"\0\0\0\3")
+_MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPED = ((r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", "\\"))
 
 
 def hiding_mounts(
@@ -27,8 +35,7 @@ def hiding_mounts(
         paths: what to hide; exists, links resolved. A folder that holds the project stays.
         needed: what must stay visible below a folder that is hidden.
     """
-    outside = [path for path in paths if not path.is_relative_to(project)]
-    for path in _outermost(path for path in outside if not project.is_relative_to(path)):
+    for path in _outermost(_outside(paths, project)):
         below = [place for place in needed if place != path and place.is_relative_to(path)]
         if not path.is_dir():
             yield from ("--ro-bind", str(_cover(scratch, path)), str(path))
@@ -41,25 +48,79 @@ def hiding_mounts(
             yield from ("--ro-bind", str(scratch.void), str(path))
 
 
-def hiding_mounts_in_project(
-    paths: Collection[Path], scratch: Scratch, project: Path
+def steady_mounts(
+    paths: Collection[Path], scratch: Scratch, project: Path, home: Path, apart: Sequence[Path]
 ) -> Iterator[str]:
-    """Yield the mounts over files in the project; they lie over the project's own mount.
+    """Yield overlays below the mounts that hide what lies outside the project.
 
-    What git knows already is no secret, and an agent's commit would empty it.
+    Args:
+        paths: what is hidden; exists, links resolved.
+        home: gets one overlay as a whole; other folders get one where they hold a hidden path.
+        apart: what no overlay may lie over.
     """
-    for path in sorted(paths):
-        if path.is_relative_to(project) and path.is_file() and not _is_committed(path, project):
-            yield from ("--ro-bind", str(_cover(scratch, path)), str(path))
+    above = {home if home in path.parents else path.parent for path in _outside(paths, project)}
+    kept = (Path("/"), scratch.root, *apart)
+    folders = [f for f in above if not any(path.is_relative_to(f) for path in kept)]
+    # The kernel makes no overlay of a folder below which something else is mounted.
+    mounted = _mount_points()
+    folders = [f for f in folders if not any(f in path.parents for path in mounted)]
+    for folder in _outermost(folders):
+        yield from ("--overlay-src", str(folder), "--overlay-src", str(scratch.void))
+        yield from ("--ro-overlay", str(folder))
 
 
-def _outermost(paths: Iterator[Path]) -> Iterator[Path]:
+def hiding_mounts_in_project(
+    paths: Collection[Path], scratch: Scratch, project: Path, covers: Mapping[Path, Path]
+) -> Iterator[str]:
+    """Yield the mounts over what lies in the project; they lie over the project's own mount.
+
+    Args:
+        paths: what to hide; may not exist any more.
+        covers: what agents see instead of a file, where that is not an empty one.
+    """
+    for path in _outermost(path for path in paths if project in path.parents):
+        if path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from ("--ro-bind", str(scratch.void), str(path))
+        elif path.exists():
+            yield from ("--ro-bind", str(covers.get(path) or _cover(scratch, path)), str(path))
+
+
+def folders_above(paths: Iterable[Path], project: Path) -> set[Path]:
+    """Return the folders of the project that must not be renamed, so that `paths` stay hidden."""
+    return {
+        folder
+        for path in paths
+        if project in path.parents and path.exists()
+        for folder in path.parents
+        if project in folder.parents
+    }
+
+
+def _outside(paths: Iterable[Path], project: Path) -> list[Path]:
+    return [p for p in paths if not p.is_relative_to(project) and not project.is_relative_to(p)]
+
+
+def _outermost(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the paths that lie in none of the others, in order."""
     last: Path | None = None
     for path in sorted(set(paths)):
         if last is None or not path.is_relative_to(last):
             last = path
             yield path
+
+
+def _mount_points() -> list[Path]:
+    """Return where file systems are mounted in others on this machine."""
+    found = []
+    with suppress(OSError):
+        for line in _MOUNTS.read_text(errors="surrogateescape").splitlines():
+            place = line.split(" ")[4]
+            for escaped, character in _ESCAPED:
+                place = place.replace(escaped, character)
+            found.append(Path(place))
+    return found
 
 
 def _cover(scratch: Scratch, path: Path) -> Path:
@@ -70,22 +131,3 @@ def _cover(scratch: Scratch, path: Path) -> Path:
     if not cover.exists():
         cover.write_text(text, encoding="utf-8")
     return cover
-
-
-def _is_committed(path: Path, project: Path) -> bool:
-    """Whether git's index of the project names the file; also where that can't be found out."""
-    root = next((p for p in (project, *project.parents) if (p / ".git").exists()), None)
-    if root is None:
-        return False
-    dot_git = root / ".git"
-    if dot_git.is_file():
-        named = dot_git.read_text(encoding="utf-8", errors="replace").partition("gitdir: ")[2]
-        dot_git = root / named.strip()
-    try:
-        index = (dot_git / "index").read_bytes()
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    known = bytes(path.relative_to(root)) + b"\0"
-    return index[_INDEX_VERSION] not in _SEARCHABLE or known in index

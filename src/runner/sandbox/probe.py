@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from runner.config.postures import is_attended
 from runner.errors import PrerequisiteError
 from runner.programs import find_program
-from runner.sandbox.binary import MINIMUM, Bubblewrap, candidates
-from runner.sandbox.box import BoxSettings, box_command
+from runner.reach import reach_of
+from runner.sandbox.binary import MINIMUM, OVERLAY_SINCE, Bubblewrap, candidates
+from runner.sandbox.box import BoxSettings, PrivateState, box_command, with_decision
 from runner.sandbox.caches import link_cargo_settings
 from runner.sandbox.channel import (
     FOLDER,
@@ -121,8 +123,8 @@ def contained(
     if not request.wanted:
         off = ContainmentLayer("sandbox", active=False, detail="switched off")
         with scratch(request.project) as folders:
-            cautions = (_OFF, *_ci_cautions(request))
             channel = _channel_without_sandbox(request, folders.channel)
+            cautions = (_OFF, *_open_agent(channel), *_ci_cautions(request))
             yield Containment("off", (off,), cautions, channel=channel, scratch=folders)
     elif request.platform == "darwin":
         with scratch(request.project) as folders:
@@ -132,6 +134,18 @@ def contained(
         _require_socat(request)
         with scratch(request.project) as folders, _watched(request.project, warn):
             yield _with_bubblewrap(request, folders)
+
+
+def _open_agent(channel: Path | None) -> Iterator[Caution]:
+    """Say where commands can write what the agent seems to say."""
+    if channel is not None and os.geteuid() != 0:
+        return
+    why = "root may trace every process" if channel is not None else "nothing here can close it"
+    yield Caution(
+        f"The agent's process is open to its own commands ({why}): they can forge its verdicts, "
+        "results and costs.",
+        "Run as an ordinary user on Linux, or in the sandbox.",
+    )
 
 
 def _channel_without_sandbox(request: ContainmentRequest, folder: Path) -> Path | None:
@@ -202,9 +216,13 @@ def _started(request: ContainmentRequest, folders: Scratch, program: Bubblewrap)
     cache = project_state(request.project)
     state = new_state(found, folders.new_folder(), account_file, cache)
     link_cargo_settings(state.cache, request.environ, found.home)
-    with OverlayTrial(found, account_file) as trial:
-        _require_works(request, box_command(found, state, None))
-        overlay = trial.problem()
+    try:
+        overlay = _try_out(request, found, state, account_file)
+    except _CannotStartError:
+        if not found.steady:
+            raise
+        found = replace(found, steady=False)
+        overlay = _try_out(request, found, state, account_file)
     return BubblewrapContainment(
         summary=f"{program.label} (project and scratch writable; {_network(request)})",
         layers=(
@@ -212,6 +230,7 @@ def _started(request: ContainmentRequest, folders: Scratch, program: Bubblewrap)
             ContainmentLayer(
                 "read-only overlay", active=overlay is None, detail=overlay or "works"
             ),
+            _steadiness(found, box_command(found, state, None)),
             ContainmentLayer(
                 "network", active=not request.network, detail=_network_in_full(request)
             ),
@@ -229,6 +248,15 @@ def _started(request: ContainmentRequest, folders: Scratch, program: Bubblewrap)
     )
 
 
+def _try_out(
+    request: ContainmentRequest, around: BoxSettings, state: PrivateState, account_file: Path
+) -> str | None:
+    """Return why read-only sessions get no copy, None where they do; raise where nothing works."""
+    with OverlayTrial(around, account_file) as trial:
+        _require_works(request, box_command(around, state, None))
+        return trial.problem()
+
+
 def _nested_programs(request: ContainmentRequest) -> dict[str, Path]:
     """Return what the agent's own sandbox starts besides bubblewrap, and looks up on the PATH."""
     if request.network:
@@ -242,18 +270,29 @@ def _surroundings(
 ) -> BoxSettings:
     home = _home(request.environ)
     _make_state_folder(request.project)
-    return BoxSettings(
-        bubblewrap=program,
-        project=request.project,
-        home=home,
-        claude_config=claude_config(request.environ, home)[0],
-        scratch=folders,
-        needed=tuple(Path(p).resolve() for p in (request.agent, sys.prefix, sys.base_prefix)),
-        environ=request.environ,
-        rules=request.rules,
-        nests=not request.network,
-        read_only=request.read_only,
+    _refuse_login_of_agents(request, claude_config(request.environ, home)[0])
+    return with_decision(
+        BoxSettings(
+            bubblewrap=program,
+            project=request.project,
+            home=home,
+            claude_config=claude_config(request.environ, home)[0],
+            scratch=folders,
+            needed=tuple(Path(p).resolve() for p in (request.agent, sys.prefix, sys.base_prefix)),
+            environ=request.environ,
+            rules=request.rules,
+            nests=not request.network,
+            read_only=request.read_only,
+            steady=program.version >= OVERLAY_SINCE,
+        )
     )
+
+
+def _steadiness(around: BoxSettings, box: Sequence[str]) -> ContainmentLayer:
+    steady = ("--ro-overlay", str(around.home)) in pairwise(box)
+    works = "what is hidden in the home folder stays hidden when another program replaces it"
+    fails = "no overlay over the home folder: a hidden file that is replaced becomes visible"
+    return ContainmentLayer("steady hiding", active=steady, detail=works if steady else fails)
 
 
 def _network(request: ContainmentRequest) -> str:
@@ -270,6 +309,17 @@ def _require_socat(request: ContainmentRequest) -> None:
         raise PrerequisiteError(
             "Closing the network needs socat, which is not installed.",
             hint="Install it (apt install socat), or leave the network open.",
+        )
+
+
+def _refuse_login_of_agents(request: ContainmentRequest, folder: Path) -> None:
+    """Refuse a login's file that agents could replace by a link: it is mounted writable."""
+    login = folder / ".credentials.json"
+    problem = reach_of(request.project).problem(login)
+    if os.path.lexists(login) and problem is not None:
+        raise PrerequisiteError(
+            f"What Claude Code signs in with is not safe: {problem}.",
+            hint="Let CLAUDE_CONFIG_DIR name a folder outside of the project.",
         )
 
 

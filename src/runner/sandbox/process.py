@@ -25,6 +25,7 @@ _PREFIX = "runner-agent-"
 _POLL_SECONDS = 0.01
 _MOST_SHEBANG = 256  # bytes
 _KILL_SECONDS = 1.0
+_MOST_SAID = 16 * 1024
 _GUARD = Path(guard.__file__).resolve()
 
 
@@ -96,8 +97,8 @@ class AgentProcess:
         command: the program to run and its leading arguments, absolute path first.
         environment: what the program gets of the launcher's environment, one entry for each
             variable: `NAME`, `PREFIX*`, or `NAME=VALUE` for another value. None for all of it.
-        passed_on: whether its standard input and output are the descriptors 3 and 4 of the
-            command (see channel.py), whose own lead nowhere.
+        passed_on: whether its standard streams are the descriptors 3, 4 and 6 of the command (see
+            channel.py), whose own lead nowhere.
         sealed: names of variables (or `PREFIX*`) that the program gets by descriptor 5 and not in
             its environment, which can be read in a sandbox; for a command that reads them there.
     """
@@ -125,12 +126,35 @@ class AgentProcess:
             names.write_bytes(b"\0".join(map(os.fsencode, sealed)))
             words += [guard.SEALED, str(names)]
         words += [str(self._pid_file), str(os.getpid())]
-        streams = " 3<&0 4>&1 < /dev/null > /dev/null" if passed_on else ""
+        self._said: int | None = None
+        streams = self._streams_apart() if passed_on else ""
         self.launcher.write_text(
             f'#!/bin/sh\nexec {shlex.join(words)} {shlex.join(command)} "$@"{streams}\n',
             encoding="utf-8",
         )
         self.launcher.chmod(0o700)
+
+    def _streams_apart(self) -> str:
+        """Return redirections to descriptors that no command in a sandbox can open."""
+        # Not a file: whoever can write to it could fill the disk.
+        said = self._directory / "said"
+        os.mkfifo(said, 0o600)
+        self._said = os.open(said, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return f" 3<&0 4>&1 6>&2 < /dev/null > /dev/null 2<> {shlex.quote(str(said))}"
+
+    def said_at_start(self) -> list[str]:
+        """Return what the guard and the sandbox wrote to standard error; not what the agent did."""
+        if self._said is None:
+            return []
+        with suppress(BlockingIOError):
+            return os.read(self._said, _MOST_SAID).decode(errors="replace").splitlines()
+        return []
+
+    def is_started(self) -> None:
+        """Hear no more of what starts the agent: from now on, commands could speak for it."""
+        if self._said is not None:
+            os.close(self._said)
+            self._said = None
 
     @property
     def pid(self) -> int | None:
@@ -160,6 +184,7 @@ class AgentProcess:
             self._send(guard.KILL_SIGNAL)
             await self._wait(_KILL_SECONDS)
             self._kill()
+        self.is_started()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     async def _wait(self, seconds: float) -> None:

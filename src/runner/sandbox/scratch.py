@@ -19,7 +19,7 @@ from runner.errors import PrerequisiteError
 
 _PREFIX = "runner-scratch-"
 _LOCK = "in-use"
-_FOLDERS = ("tmp", "var-tmp", "void", "sessions", "channel")
+_FOLDERS = ("void", "sessions", "channel")
 _ACCOUNT_KEYS = (
     "oauthAccount", "userID", "primaryApiKey", "customApiKeyResponses", "hasCompletedOnboarding",
 )  # fmt: skip
@@ -54,6 +54,11 @@ class Scratch:
     def empty(self) -> Path:
         """An empty file, to hide others behind."""
         return self.root / "empty"
+
+    @property
+    def covers(self) -> Path:
+        """What agents see instead of hidden files; made when there is something."""
+        return self.root / "covers"
 
     @property
     def channel(self) -> Path:
@@ -97,9 +102,17 @@ def furnished(root: Path) -> Scratch:
     made = Scratch(root)
     for name in _FOLDERS:
         (root / name).mkdir()
-    for shared in (made.tmp, made.var_tmp):
-        shared.chmod(0o1777)
+    new_temporary(root)
     made.empty.touch(0o400)
+    return made
+
+
+def new_temporary(folder: Path) -> Scratch:
+    """Make empty folders for temporary files in `folder`."""
+    made = Scratch(folder)
+    for shared in (made.tmp, made.var_tmp):
+        shared.mkdir()
+        shared.chmod(0o1777)
     return made
 
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.autonomy.store.layout import user_state_directory
@@ -57,6 +58,19 @@ Needs = Callable[[str], bool]
 """Says of a variable's name whether a program gets the variable on purpose."""
 
 
+@dataclass(frozen=True, slots=True)
+class SecretPlace:
+    """A credential file or folder that exists.
+
+    Attributes:
+        spelled: its path as the user, or a program, names it.
+        real: the same, links resolved.
+    """
+
+    spelled: Path
+    real: Path
+
+
 def secret_paths(
     home: Path,
     environ: Mapping[str, str],
@@ -65,7 +79,20 @@ def secret_paths(
     signs_in: bool = True,
     needs: Needs = lambda _: False,
 ) -> Iterator[Path]:
-    """Yield the credential files and folders that exist, links resolved.
+    """Yield the credential files and folders that exist, links resolved (see `secret_places`)."""
+    for place in secret_places(home, environ, project=project, signs_in=signs_in, needs=needs):
+        yield place.real
+
+
+def secret_places(
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    project: Path | None = None,
+    signs_in: bool = True,
+    needs: Needs = lambda _: False,
+) -> Iterator[SecretPlace]:
+    """Yield where credential files and folders are.
 
     Among them is our own folder with the secret that seals sessions: whoever reads it can forge
     a gate.
@@ -77,27 +104,38 @@ def secret_paths(
             (Bedrock, Vertex, Foundry) are then left out.
         needs: files that such variables name are left out.
     """
+    wide = set(_too_wide(home, environ, project))
+    for path in _spelled(home, environ, signs_in=signs_in):
+        yield from _existing(path)
+    for path in _named(environ, project, needs):
+        for found in _existing(path):
+            if found.real not in wide and _is_ordinary(found.real):
+                yield found
+
+
+def all_spelled(
+    home: Path, environ: Mapping[str, str], project: Path, needs: Needs
+) -> frozenset[Path]:
+    """Return every path that `secret_places` looks at for an agent, also of what does not exist."""
+    return frozenset({*_spelled(home, environ), *_named(environ, project, needs)})
+
+
+def _spelled(home: Path, environ: Mapping[str, str], *, signs_in: bool = True) -> Iterator[Path]:
+    """Yield the known places of credentials, whether they exist or not."""
     own = user_state_directory()
     # A folder that is made later would be seen: what is hidden is decided at the start.
     with contextlib.suppress(OSError):
         own.mkdir(parents=True, exist_ok=True, mode=0o700)
-    yield from _existing(own)
+    yield own
     kept = {cloud.folder for cloud in clouds_in_use(environ)} if signs_in else set()
     for entry, place in private_places(str(home), environ):
         if entry not in kept:
-            yield from _existing(Path(place))
+            yield Path(place)
     if not signs_in:
-        config = environ.get("XDG_CONFIG_HOME") or home / ".config"
-        yield from _existing(Path(config, "anthropic"))
-    try:
-        dotenv = sorted(home.glob(".env*"))
-    except OSError:
-        dotenv = []
-    for path in (*dotenv, *ci_secrets(environ)):
-        yield from _existing(path)
-    wide = set(_too_wide(home, environ, project))
-    for path in _named(environ, project, needs):
-        yield from (real for real in _existing(path) if real not in wide and _is_ordinary(real))
+        yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "anthropic")
+    with contextlib.suppress(OSError):
+        yield from sorted(home.glob(".env*"))
+    yield from ci_secrets(environ)
 
 
 def _named(environ: Mapping[str, str], project: Path | None, needs: Needs) -> Iterator[Path]:
@@ -111,7 +149,7 @@ def _named(environ: Mapping[str, str], project: Path | None, needs: Needs) -> It
         elif name in NAMING_SOCKETS:
             yield from map(Path, _PATH_WITHIN.findall(value))
         elif _MAY_NAME_A_KEY.search(name) and _IS_PATH.match(value):
-            yield from filter(_is_file, _paths(value, environ, project))
+            yield from filter(_may_be_file, _paths(value, environ, project))
 
 
 def _paths(text: str, environ: Mapping[str, str], project: Path | None) -> Iterator[Path]:
@@ -140,16 +178,16 @@ def _is_ordinary(path: Path) -> bool:
     return len(path.parts) > 2 and path.parts[1] not in _OF_THE_KERNEL
 
 
-def _is_file(path: Path) -> bool:
+def _may_be_file(path: Path) -> bool:
     try:
-        return path.is_file()
+        return not path.is_dir()
     except (OSError, ValueError):
         return False
 
 
-def _existing(path: Path) -> Iterator[Path]:
+def _existing(path: Path) -> Iterator[SecretPlace]:
     try:
         if path.exists():
-            yield path.resolve()
+            yield SecretPlace(path, path.resolve())
     except (OSError, ValueError):
         return

@@ -1,7 +1,7 @@
 """What contains the agent in a run, and the wrapping that does it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from runner.sandbox.channel import start_server, start_words
 from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
 from runner.sandbox.overlay import Overlay
 from runner.sandbox.rooms import RoomMounts
-from runner.sandbox.scratch import Scratch, prepare_claude
+from runner.sandbox.scratch import Scratch, new_temporary, prepare_claude
 from runner.sandbox.sdk import nested_sandbox, sdk_sandbox
 
 READ_ONLY = frozenset({Instruction.SYNC, Instruction.VERIFY, Instruction.REVIEW})
@@ -146,7 +146,7 @@ class BubblewrapContainment(Containment):
     """bubblewrap contains the whole agent process (Linux).
 
     Attributes:
-        state: what sessions that may write the project share.
+        state: its caches are those of all sessions that may write the project.
         account_file: the user's `.claude.json`.
         overlay_works: whether read-only sessions get a throw-away copy.
     """
@@ -162,16 +162,22 @@ class BubblewrapContainment(Containment):
         return False
 
     def wrap(self, instruction: Instruction, command: Sequence[str]) -> Sequence[str]:
-        """See `Containment.wrap`. A read-only session shares no state with any other."""
-        if instruction not in READ_ONLY:
-            return [*box_command(self.around, self.state, None), *command]
+        """See `Containment.wrap`.
+
+        No session gets Claude Code's state of another: settings, memory and transcripts that a
+        command writes there could instruct the next. A read-only session shares nothing at all.
+        """
         folder = self.around.scratch.new_folder()
+        if instruction not in READ_ONLY:
+            state = new_state(self.around, folder, self.account_file, self.state.cache)
+            return [*box_command(self.around, state, None), *command]
         state = new_state(self.around, folder, self.account_file)
+        around = replace(self.around, temporary=new_temporary(folder))
         if not self.overlay_works:
-            return [*read_only_box_command(self.around, state), *command]
-        overlay = new_overlay(self.around.project, folder)
+            return [*read_only_box_command(around, state), *command]
+        overlay = new_overlay(around.project, folder)
         self.overlays.append(overlay)
-        return [*box_command(self.around, state, overlay), *command]
+        return [*box_command(around, state, overlay), *command]
 
     def wrap_verification(self, command: Sequence[str]) -> Sequence[str]:
         """See `Containment.wrap_verification`. The caches are those of coding sessions."""

@@ -142,6 +142,8 @@ class _Reader:
         return False
 
     def _unknown(self, word: ShellWord) -> bool:
+        if self.rule.unknown == "any" and re.match(r"--\w[\w-]*=", word.prefix):
+            self._option(word.prefix.partition("=")[0])
         if word.numeric or self.rule.unknown == "any":
             return True
         if word.shapes:

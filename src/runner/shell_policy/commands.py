@@ -45,10 +45,18 @@ def _judge_in(context: Context, command: SimpleCommand) -> str:
         )
     for word in command.words:
         environment.refuse_secret_expansion(context, word)
+        _refuse_listing(context, word, command.cwd)
     rule = ""
     for words in variants(command.words):
         rule = _judge_words(context, replace(command, words=words))
     return rule
+
+
+def _refuse_listing(context: Context, word: ShellWord, cwd: str | None) -> None:
+    """The shell itself lists what a pattern matches: `echo ~/.ssh/*`."""
+    for text in word.choices or () if word.glob else ():
+        if text.startswith(("/", "~", "..")):
+            context.paths.read(text, cwd)
 
 
 def variants(words: tuple[ShellWord, ...]) -> list[tuple[ShellWord, ...]]:

@@ -5,6 +5,7 @@ import re
 from runner.shell_policy.context import Context
 from runner.shell_policy.decision import PolicyRefusalError
 from runner.shell_policy.paths import outside_in, protected_in
+from runner.shell_policy.shell import shapes
 from runner.shell_policy.shell.facts import ShellAssignment, ShellWord
 from runner.shell_policy.table import EnvironmentRule
 
@@ -61,7 +62,7 @@ def _check_unlisted(context: Context, assignment: ShellAssignment) -> None:
             for one in command.assignments
             if one.name == assignment.name
         ]
-    for text in (text for value in values for text in value.choices or (value.prefix,)):
+    for text in (text for value in values for text in value.choices or _known_parts(value)):
         found = protected_in(text) or outside_in(text, context.paths)
         if found is not None:
             raise PolicyRefusalError(
@@ -69,6 +70,12 @@ def _check_unlisted(context: Context, assignment: ShellAssignment) -> None:
                 f"{assignment.name}: a program could write {found}. Use a path in the project or "
                 "under /tmp.",
             )
+
+
+def _known_parts(value: ShellWord) -> tuple[str, ...]:
+    """What is written out of a value that is not known: `$X/.git/config` names a folder."""
+    written = () if re.search(r"\$\(|`|<\(", value.source) else (value.source,)
+    return (value.prefix, *written, *map(shapes.pattern, value.shapes))
 
 
 def _breaks_mktemp(assignment: ShellAssignment) -> bool:

@@ -9,7 +9,7 @@ runs) · `write` a path that is written · `remove` a path that is removed · `n
 import re
 
 from runner.shell_policy.context import CommandCall
-from runner.shell_policy.paths import is_endless, mentions_secret, protected_in
+from runner.shell_policy.paths import is_endless, mentions_secret, outside_in, protected_in
 from runner.shell_policy.patterns import check_glob, check_links, check_shape
 from runner.shell_policy.shell import shapes
 from runner.shell_policy.shell.facts import ShellWord
@@ -43,6 +43,8 @@ _INTERPRETERS = frozenset(
 # Lists of what a tool only looks at or puts into its output: names may be computed.
 _HARMLESS_LISTS = frozenset({"go-package", "go-ldflags"})
 _DURATIONS = frozenset({"duration", "timeout"})
+# Some tools fetch what they are to read (`xmllint http://…`).
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _PRODUCT = re.compile(r"\"?\$\(\( *(\d{1,9}) *\* *(\d{1,9}) *\)\)\"?")
 _ENDING = re.compile(r"\.\w+\Z")
 _SETTING = re.compile(r"[A-Za-z_][\w.]*[:+?]?=")
@@ -58,6 +60,8 @@ _NOT_A_FILE = re.compile(
 _PATH_AWAY = re.compile(
     r"(?:^|[=:;,])(?:~|\.\./|(?:file|data):|/(?:tmp|etc|usr|home|root|var|opt|dev|proc|mnt|srv|bin|sbin|lib|Users)(?:/|$))"
 )
+# `--report=json:$path`: what is computed is a path of its own.
+_FORMAT = re.compile(r"^[a-z][\w-]*:$")
 _LOOPBACK = re.compile(
     r"(?:(?:https?|wss?)://)?(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])(?::\d{1,5}|:)?"
     r"(?:[/?#][^@{}\[\]\\\s]*)?",
@@ -103,8 +107,11 @@ def _is_project_tool(call: CommandCall) -> bool:
 
 def _no_path(call: CommandCall, word: ShellWord, what: str) -> None:
     """Refuse an option's text that is a path out of the project: many tools load or write it."""
+    if word.choices is None and _FORMAT.search(word.prefix):
+        raise call.refuse(f"write the path in {what} out, not {word.source}.")
     for text in word.choices or (word.prefix,):
-        if _PATH_AWAY.search(text) and not re.search(r"[\s|*^$()]", text):
+        away = _PATH_AWAY.search(text) or outside_in(text, call.context.paths)
+        if away and not re.search(r"[\s|*^$()]", text):
             raise call.refuse(f"{what} must not name a file outside the project: {text}.")
 
 
@@ -246,6 +253,8 @@ def check_path(call: CommandCall, kind: str, text: str) -> None:
     paths = call.context.paths
     if not text and kind in {"read", "write", "remove"}:
         return
+    if kind in {"read", "tree"} and _ADDRESS.match(text):
+        raise call.refuse(f"{text}: only files are allowed, no addresses.")
     if kind == "read":
         if is_endless(text) and call.rule.data.get("endless") != "ok":
             raise call.refuse(f"{text} never ends. Use head -c.")

@@ -359,8 +359,12 @@ def protected_in(text: str) -> str | None:
 def outside_in(text: str, paths: PathPolicy) -> str | None:
     """Return the path in a value that leads to a place of the system that may not be written."""
     for piece in _SEPARATORS.split(text):
+        if "/.." in piece and not piece.startswith(("/", "~", "$")):
+            piece = posixpath.normpath(piece)  # noqa: PLW2901 - `src/../../x` leads out like `../x`
         top = piece.lstrip("/").partition("/")[0]
-        is_system = piece.startswith("/") and _TOP_FOLDERS.fullmatch(top) is not None
+        is_system = piece.startswith("/") and (
+            _TOP_FOLDERS.fullmatch(top) is not None or top == paths.project.split("/")[1]
+        )
         if piece.startswith("//") or not (is_system or piece.startswith(("~", "../"))):
             continue
         real = paths.absolute(piece, ".") or piece

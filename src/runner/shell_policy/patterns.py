@@ -76,6 +76,8 @@ def _check_read(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse
     """Refuse a pattern that could match a credential file outside of the project."""
     if not text.startswith(("/", "~", "..")) and cwd is not None and cwd[:1] not in "/~":
         return
+    if _is_in_project(paths, text, cwd):
+        return
     if pattern_reaches_secret(text if cwd is None else f"{cwd}/{text}"):
         raise refuse(f"{text} reaches files that may hold credentials. Name the files.")
     for found in _matches(paths, text, cwd, refuse):
@@ -84,6 +86,18 @@ def _check_read(paths: PathPolicy, kind: str, text: str, cwd: str | None, refuse
         wide = next((w for w in _WIDE if fnmatch.fnmatchcase(w, text)), None)
         if wide is not None:
             raise refuse(f"{text} reaches all of {wide}. Name a folder of the project.")
+
+
+def _is_in_project(paths: PathPolicy, text: str, cwd: str | None) -> bool:
+    """Whether a pattern begins with a folder of the project and goes down from there."""
+    if text.startswith("~") or ".." in text.split("/") or any(map(_may_be_parent, text.split("/"))):
+        return False
+    if not text.startswith("/"):
+        if cwd is None or not cwd.startswith("/"):
+            return False
+        text = posixpath.join(cwd, text)
+    folder = _WILD.split(text, maxsplit=1)[0].rpartition("/")[0]
+    return bool(folder) and paths.inside(folder) and paths.inside(paths.facts.real_path(folder))
 
 
 def _may_be_parent(part: str) -> bool:

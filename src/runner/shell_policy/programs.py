@@ -212,7 +212,7 @@ def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnS
         return commands[base]
     if _SCRIPT.fullmatch(name) or _BUILT.fullmatch(name):
         return OwnScript(name)
-    own = _OWN_OUTPUT.fullmatch(name) or _just_built(context, name)
+    own = _OWN_OUTPUT.fullmatch(name) or _just_built(context, name) or _at_root(context, name, cwd)
     if own and context.mode == "run" and not is_tool:
         return OwnScript(name)
     raise PolicyRefusalError(
@@ -220,6 +220,13 @@ def _by_path(context: Context, name: str, cwd: str | None) -> CommandRule | OwnS
         f"{name} can't be run by its path. Call a tool by its name, or a script of the project "
         "ending in .sh.",
     )
+
+
+def _at_root(context: Context, name: str, cwd: str | None) -> bool:
+    """Whether `./NAME` is there: a program that an earlier command built, like `bin/NAME`."""
+    path = context.paths.absolute(name, cwd)
+    plain = re.fullmatch(r"\./\w[\w.-]*", name) is not None
+    return plain and path is not None and context.paths.facts.exists(path)
 
 
 def _just_built(context: Context, name: str) -> bool:

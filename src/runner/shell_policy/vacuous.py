@@ -1,7 +1,7 @@
-"""Verification commands that can't fail: they prove nothing, whatever an agent has built.
+"""Verification commands that obviously can't fail: they prove nothing, whatever an agent has built.
 
-Decided on the parsed shell. What is not known here can fail: the answer errs on the side of the
-command. A reviewer judges what is left.
+Decided on the parsed shell, so that a plan is refused at once. What is not known here may fail: all
+commands are run before any work (`loop.baseline`), which shows the others.
 """
 
 from __future__ import annotations

@@ -7,9 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import anyio
+from anyio.abc import ByteReceiveStream
+
+from runner.errors import StateWriteError
 from runner.files import write_error
 from runner.text.safe import visible
 
+_CHUNK_BYTES = 64 * 1024
 HEAD_BYTES = 256 * 1024
 TAIL_BYTES = 256 * 1024
 TEXT_CHARACTERS = 8000
@@ -115,3 +120,46 @@ class OutputLog:
         _trace: TracebackType | None,
     ) -> None:
         self._file.close()
+
+
+class OutputReader:
+    """Reads the output of a command until there is no more, or too much.
+
+    Args:
+        stream: what the command prints.
+        log: takes what is read.
+        limit: bytes after which the rest is not read.
+
+    Attributes:
+        finished: set when nothing more is read.
+        is_over: whether the command printed more than `limit`.
+        failure: why the output could not be kept, None where it could.
+    """
+
+    def __init__(self, stream: ByteReceiveStream, log: OutputLog, limit: int) -> None:
+        self._stream = stream
+        self._log = log
+        self._limit = limit
+        self._stop = anyio.Event()
+        self.finished = anyio.Event()
+        self.is_over = False
+        self.failure: StateWriteError | None = None
+
+    async def read(self) -> None:
+        try:
+            while not self.is_over:
+                self._log.add(await self._stream.receive(_CHUNK_BYTES))
+                self.is_over = self._log.size > self._limit
+        except anyio.EndOfStream:
+            pass
+        except (StateWriteError, anyio.BrokenResourceError) as error:
+            self.failure = error if isinstance(error, StateWriteError) else None
+        finally:
+            self.finished.set()
+            if self.is_over or self.failure is not None:
+                self._stop.set()
+
+    async def cancel_when_over(self, scope: anyio.CancelScope) -> None:
+        """Cancel what waits for the command when its output can't be taken any more."""
+        await self._stop.wait()
+        scope.cancel()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import Process
 
 from runner.checkpoints.isolated_git import GitError
 from runner.config.dependencies import SetupCommand
@@ -26,10 +26,11 @@ from runner.deliverables.verification_conditions import FILE as CONDITIONS_FILE
 from runner.deliverables.verification_conditions import NO_ROOM, Conditions
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import StateWriteError, UsageError
+from runner.events import Checking, CheckStage
 from runner.files import write_atomic, write_error
 from runner.ports import VerificationRun, VerifiedCommand
 from runner.programs import find_program
-from runner.records.receipts import command_hash, receipts_folder
+from runner.records.receipts import BASELINE, command_hash, receipts_folder
 from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
 from runner.sandbox.process import AgentProcess
 from runner.sandbox.status import Containment
@@ -37,7 +38,7 @@ from runner.shell_policy.decision import Decision, PolicySettings
 from runner.shell_policy.policy import judge_command
 from runner.text.messages import reason
 from runner.verification.clean_room import CleanRooms, CommandPlace
-from runner.verification.output_log import OutputLog
+from runner.verification.output_log import OutputLog, OutputReader
 
 DEFAULT_TIMEOUT_MINUTES = 10.0
 MAX_OUTPUT_BYTES = 256 * 1024 * 1024
@@ -53,7 +54,6 @@ TOO_MUCH_OUTPUT = 153
 _STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Linux takes no argument of more than 128 KiB.
 _MAX_COMMAND_BYTES = 100_000
-_CHUNK_BYTES = 64 * 1024
 _END_SECONDS = 2.0
 _DRAIN_SECONDS = 1.0
 # The box copies the mounts of the host; one that goes away just then makes it fail.
@@ -82,7 +82,7 @@ class SandboxedVerifier:
         remark: why it runs in place.
         timeout_seconds: for each command.
         environ: the variables of the commands.
-        on_command: is told of each command before it runs.
+        tell: is told what runs.
         redact: takes credentials out of what is kept of the output.
         clock: returns the time, timezone-aware.
         max_output_bytes: a command that prints more is ended.
@@ -93,31 +93,48 @@ class SandboxedVerifier:
     wrap: Callable[[Sequence[str]], Sequence[str]]
     timeout_seconds: float = DEFAULT_TIMEOUT_MINUTES * 60
     environ: Mapping[str, str] = field(default_factory=lambda: ALLOWLIST.of_commands(os.environ))
-    on_command: Callable[[str], None] = lambda _: None
+    tell: Callable[[Checking], None] = lambda _: None
     redact: Callable[[str], str] = field(default_factory=lambda: Redactor(os.environ).text)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     max_output_bytes: int = MAX_OUTPUT_BYTES
     rooms: CleanRooms | None = None
     remark: str = ""
 
-    async def run(self, step_id: str, commands: Sequence[Mapping[str, str]]) -> VerificationRun:
+    async def run(
+        self,
+        step_id: str,
+        commands: Sequence[Mapping[str, str]],
+        *,
+        within_seconds: float | None = None,
+    ) -> VerificationRun:
         """See `Verifier.run`. Cancelling it ends the command and all it started at once."""
         folder = _new_attempt(self.project_dir, step_id)
-        if self.rooms is None:
-            place = CommandPlace(self.wrap, self.project_dir, self.environ)
-            results = await self._results(commands, place, folder)
-            conditions = Conditions(clean=False, remark=self.remark)
-        else:
-            results, conditions = await self._in_a_room(self.rooms, commands, folder)
+        checks = _Checks(
+            commands,
+            folder,
+            Checking(CheckStage.PREPARING, step_id == BASELINE, total=len(commands)),
+            _Time(self.timeout_seconds, within_seconds),
+        )
+        try:
+            if self.rooms is None:
+                place = CommandPlace(self.wrap, self.project_dir, self.environ)
+                results = await self._results(checks, place)
+                conditions = Conditions(clean=False, remark=self.remark)
+            else:
+                results, conditions = await self._in_a_room(self.rooms, checks)
+        finally:
+            self.tell(replace(checks.progress, stage=CheckStage.ENDED))
         receipt = _receipt(step_id, self.clock(), results)
-        path = folder / "receipt.json"
         write_atomic(folder / "commands.json", _as_json([r.command for r in results]))
         write_atomic(folder / CONDITIONS_FILE, conditions.as_json())
+        if step_id == BASELINE:
+            return VerificationRun(receipt, tuple(results), None, conditions)
+        path = folder / "receipt.json"
         write_atomic(path, _as_json(receipt))
         return VerificationRun(receipt, tuple(results), path, conditions)
 
     async def _in_a_room(
-        self, rooms: CleanRooms, commands: Sequence[Mapping[str, str]], folder: Path
+        self, rooms: CleanRooms, checks: "_Checks"
     ) -> tuple[list[VerifiedCommand], Conditions]:
         """Run the commands in a clean room; where none can be made, run none of them."""
 
@@ -126,85 +143,102 @@ class SandboxedVerifier:
         ) -> VerifiedCommand:
             text = setup.command
             issued = {"command": text, "command_hash": command_hash(text)}
-            kept = folder / f"setup-{number:02}.log"
-            return await self._attempted(issued, kept, place, ours=not setup.declared)
+            kept = checks.folder / f"setup-{number:02}.log"
+            self.tell(replace(checks.progress, stage=CheckStage.SETUP, command=text))
+            seconds = checks.time.share(2)  # the commands get as much
+            return await self._attempted(issued, kept, place, seconds, ours=not setup.declared)
 
+        self.tell(checks.progress)
         try:
             room = await rooms.enter(run_setup)
         except (GitError, OSError) as error:
             text = f"it was not run: no clean room could be made ({reason(error)})"
-            return self._not_run(commands, folder, text), Conditions(clean=True, remark=text)
+            return self._not_run(checks, text), Conditions(clean=True, remark=text)
         try:
             if room.usable:
-                results = await self._results(commands, room.place, folder)
+                results = await self._results(checks, room.place)
             else:
                 failed = room.conditions.failed_setup[0].command
                 text = f"it was not run: the setup command `{failed}` failed"
-                results = self._not_run(commands, folder, text)
+                results = self._not_run(checks, text)
         finally:
             conditions = await room.leave()
         return results, conditions
 
-    async def _results(
-        self, commands: Sequence[Mapping[str, str]], place: CommandPlace, folder: Path
-    ) -> list[VerifiedCommand]:
+    async def _results(self, checks: "_Checks", place: CommandPlace) -> list[VerifiedCommand]:
         results = []
-        for number, issued in enumerate(commands, 1):
-            self.on_command(issued["command"])
-            results.append(await self._attempted(issued, folder / f"{number:02}.log", place))
+        for number, issued in enumerate(checks.commands, 1):
+            command = issued["command"]
+            progress = replace(checks.progress, command=command, number=number)
+            self.tell(replace(progress, stage=CheckStage.RUNNING))
+            seconds = checks.time.share(len(checks.commands) - number + 1)
+            results.append(await self._attempted(issued, checks.kept(number), place, seconds))
         return results
 
-    def _not_run(
-        self, commands: Sequence[Mapping[str, str]], folder: Path, why: str
-    ) -> list[VerifiedCommand]:
+    def _not_run(self, checks: "_Checks", why: str) -> list[VerifiedCommand]:
         results = []
-        for number, issued in enumerate(commands, 1):
-            with OutputLog(folder / f"{number:02}.log", self.redact) as log:
+        for number, issued in enumerate(checks.commands, 1):
+            with OutputLog(checks.kept(number), self.redact) as log:
                 results.append(_result(issued, log, _End(NO_ROOM, why), 0.0))
         return results
 
     async def _attempted(
-        self, issued: Mapping[str, str], kept: Path, place: CommandPlace, *, ours: bool = False
+        self,
+        issued: Mapping[str, str],
+        kept: Path,
+        place: CommandPlace,
+        seconds: float,
+        *,
+        ours: bool = False,
     ) -> VerifiedCommand:
         """Run a command; where its box could not be made, which passes, try that again.
 
         Args:
+            seconds: how long it may take.
             ours: it comes from a table of ours, and the policy is not asked.
         """
         for pause in _BOX_PAUSES_SECONDS:
-            result = await self._logged(issued, kept, place, ours=ours)
+            result = await self._logged(issued, kept, place, seconds, ours=ours)
             if not _is_without_box(result):
                 return result
             _remove(kept)
             await anyio.sleep(pause)
-        return await self._logged(issued, kept, place, ours=ours)
+        result = await self._logged(issued, kept, place, seconds, ours=ours)
+        if _is_without_box(result):
+            return replace(result, remark="it was not run: its sandbox could not be made")
+        return result
 
     async def _logged(
-        self, issued: Mapping[str, str], kept: Path, place: CommandPlace, *, ours: bool
+        self,
+        issued: Mapping[str, str],
+        kept: Path,
+        place: CommandPlace,
+        seconds: float,
+        *,
+        ours: bool,
     ) -> VerifiedCommand:
         started = time.monotonic()
         command = issued["command"]
         with OutputLog(kept, self.redact) as log:
             decision = Decision.allow("setup") if ours else self.judge(command)
             if decision.allowed:
-                end = await self._run(command, log, place)
+                end = await self._run(command, log, place, seconds)
             else:
                 log.add(decision.reason.encode("utf-8", errors="replace"))
                 end = _End(DENIED, "the policy denied it; it was not run")
             return _result(issued, log, end, time.monotonic() - started)
 
-    async def _run(self, command: str, log: OutputLog, place: CommandPlace) -> "_End":
+    async def _run(
+        self, command: str, log: OutputLog, place: CommandPlace, seconds: float
+    ) -> "_End":
+        if seconds <= 0:
+            return _End(TIMED_OUT, "it was not run: the time for all commands was used up")
         if len(command.encode("utf-8", errors="replace")) > _MAX_COMMAND_BYTES:
             return _End(CANNOT_START, "it is too long to be started; put it into a file")
         folders = f"{self.environ.get('PATH', '')}{os.pathsep}{os.defpath}"
         bash = find_program("bash", self.project_dir, folders) or "/bin/bash"
-        words = [
-            str(bash),
-            "--noprofile",
-            "--norc",
-            "-c",
-            command.encode(errors="replace").decode(),
-        ]
+        text = command.encode(errors="replace").decode()
+        words = [str(bash), "--noprofile", "--norc", "-c", text]
         try:
             guarded = AgentProcess(place.wrap(words))
         except OSError as error:
@@ -216,7 +250,7 @@ class SandboxedVerifier:
                 return _End(CANNOT_START, f"it could not be started: {reason(error)}")
             async with process:
                 try:
-                    return await self._watch(process, guarded, log)
+                    return await self._watch(process, guarded, log, seconds)
                 finally:
                     await guarded.end(within_seconds=0)
         finally:
@@ -232,14 +266,16 @@ class SandboxedVerifier:
             env=_environment(place.environ),
         )
 
-    async def _watch(self, process: Process, guarded: AgentProcess, log: OutputLog) -> "_End":
+    async def _watch(
+        self, process: Process, guarded: AgentProcess, log: OutputLog, seconds: float
+    ) -> "_End":
         """Wait for the end of the command, or bring it about."""
         assert process.stdout is not None  # noqa: S101 - it was asked for
-        reading = _Reading(process.stdout, log, self.max_output_bytes)
+        reading = OutputReader(process.stdout, log, self.max_output_bytes)
         failure: StateWriteError | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(reading.read)
-            with anyio.move_on_after(self.timeout_seconds) as limit:
+            with anyio.move_on_after(seconds) as limit:
                 tasks.start_soon(reading.cancel_when_over, limit)
                 await process.wait()
             if limit.cancelled_caught:
@@ -254,8 +290,35 @@ class SandboxedVerifier:
             limit_mib = self.max_output_bytes // 1024 // 1024
             return _End(TOO_MUCH_OUTPUT, f"ended: it printed more than {limit_mib} MiB")
         if limit.cancelled_caught:
-            return _End(TIMED_OUT, f"ended: it took longer than {self.timeout_seconds / 60:g} min")
+            return _End(TIMED_OUT, f"ended: it took longer than {seconds / 60:.3g} min")
         return _End(_exit_code(process.returncode))
+
+
+@dataclass(frozen=True, slots=True)
+class _Checks:
+    """The commands of one run; `folder` takes what they print."""
+
+    commands: Sequence[Mapping[str, str]]
+    folder: Path
+    progress: Checking
+    time: "_Time"
+
+    def kept(self, number: int) -> Path:
+        return self.folder / f"{number:02}.log"
+
+
+class _Time:
+    """How long commands may take, each on its own and, where `whole` is given, together."""
+
+    def __init__(self, each: float, whole: float | None) -> None:
+        self._each = each
+        self._end = None if whole is None else time.monotonic() + whole
+
+    def share(self, left: int) -> float:
+        """Return the seconds of a command while `left` of them, it included, are still to run."""
+        if self._end is None:
+            return self._each
+        return min(self._each, (self._end - time.monotonic()) / left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,39 +341,8 @@ def _result(
         output_tail=log.tail_text(end.remark),
         duration_seconds=seconds,
         timed_out=end.exit_code == TIMED_OUT and end.remark is not None,
+        remark=end.remark or "",
     )
-
-
-class _Reading:
-    """Reads the output of a command until there is no more, or too much."""
-
-    def __init__(self, stream: ByteReceiveStream, log: OutputLog, limit: int) -> None:
-        self._stream = stream
-        self._log = log
-        self._limit = limit
-        self._stop = anyio.Event()
-        self.finished = anyio.Event()
-        self.is_over = False
-        self.failure: StateWriteError | None = None
-
-    async def read(self) -> None:
-        try:
-            while not self.is_over:
-                self._log.add(await self._stream.receive(_CHUNK_BYTES))
-                self.is_over = self._log.size > self._limit
-        except anyio.EndOfStream:
-            pass
-        except (StateWriteError, anyio.BrokenResourceError) as error:
-            self.failure = error if isinstance(error, StateWriteError) else None
-        finally:
-            self.finished.set()
-            if self.is_over or self.failure is not None:
-                self._stop.set()
-
-    async def cancel_when_over(self, scope: anyio.CancelScope) -> None:
-        """Cancel what waits for the command when its output can't be taken any more."""
-        await self._stop.wait()
-        scope.cancel()
 
 
 def make_verifier(
@@ -321,7 +353,7 @@ def make_verifier(
     verification: VerificationTable | None = None,
     environ: Mapping[str, str] | None = None,
     rules: EnvironmentRules = ALLOWLIST,
-    on_command: Callable[[str], None] = lambda _: None,
+    tell: Callable[[Checking], None] = lambda _: None,
 ) -> SandboxedVerifier:
     """Return the verifier of a run: in clean rooms where they can be made, under the agents' policy.
 
@@ -352,7 +384,7 @@ def make_verifier(
         timeout_seconds=minutes * 60,
         environ=environ,
         redact=Redactor(users).text,
-        on_command=on_command,
+        tell=tell,
         rooms=rooms,
         remark=why_in_place or "",
     )

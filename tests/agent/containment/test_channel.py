@@ -7,10 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.agent.containment.test_probe import AGENT, contains
 
 from runner.errors import PrerequisiteError
+from runner.marker import Instruction
 from runner.sandbox import channel
 from runner.sandbox.environment import EnvironmentRules
+from runner.sandbox.probe import ContainmentRequest, contained
+from runner.sandbox.process import AgentProcess
 
 linux = pytest.mark.skipif(
     platform.system() != "Linux" or platform.machine() not in channel.MACHINES,
@@ -120,3 +124,45 @@ def test_the_library_is_one_that_tools_understand(
     assert said.stderr == ""
     assert "RWE" not in said.stdout
     assert "(INIT)" in said.stdout
+
+
+FORGE = """
+echo of the agent >&2
+for name in 0 1 2 3 4 5 6 7; do
+  timeout 5 sh -c "echo FORGED > /proc/1/fd/$name"
+done 2> /dev/null
+for name in environ mem; do
+  grep -a k3y-0f-the /proc/1/$name && echo READ
+done 2> /dev/null
+for name in root cwd; do
+  test "$(readlink /proc/1/$name)" = / || ls /proc/1/$name/ 2> /dev/null
+done
+"""
+
+
+@contains
+def test_commands_do_not_write_what_the_agent_seems_to_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k3y-0f-the-agent")
+    (tmp_path / "project").mkdir()
+    with contained(ContainmentRequest(tmp_path / "project", AGENT)) as box:
+        words = box.wrap(Instruction.CODING, [*box.start, "/bin/sh", "-c", FORGE])
+        entries = ["PATH", "HOME", "ANTHROPIC_API_KEY"]
+        process = AgentProcess(words, entries, passed_on=True, sealed=["ANTHROPIC_API_KEY"])
+        done = subprocess.run(
+            [process.launcher], capture_output=True, text=True, check=False, timeout=60
+        )
+        process.is_started()
+    assert done.stdout == ""
+    assert done.stderr == "of the agent\n"
+
+
+@linux
+def test_why_an_agent_did_not_start_is_heard(tmp_path: Path) -> None:
+    process = AgentProcess(["/none/agent"], [], passed_on=True)
+    subprocess.run([process.launcher], check=False, timeout=60)
+    assert process.said_at_start() == ["cannot start /none/agent: No such file or directory"]
+    process.is_started()
+    assert process.said_at_start() == []

@@ -1,8 +1,10 @@
 """What code in the real box can read: variables, wherever they are kept, and credential files."""
 
 import os
+import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,8 +13,9 @@ from tests.agent.containment.test_probe import AGENT, contains
 
 from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction
+from runner.sandbox.binary import candidates
 from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
-from runner.sandbox.hiding import hiding_mounts, hiding_mounts_in_project
+from runner.sandbox.hiding import hiding_mounts
 from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.process import AgentProcess
 from runner.sandbox.scratch import Scratch
@@ -199,15 +202,57 @@ def test_programs_find_a_file_that_they_can_parse(
     assert Path(cover).read_text() == text
 
 
-@pytest.mark.parametrize(("added", "hidden"), [(False, True), (True, False)])
-def test_a_file_that_git_has_is_not_emptied_for_the_next_commit(
-    scratch: Scratch, tmp_path: Path, *, added: bool, hidden: bool
-) -> None:
-    path = write(tmp_path / "project" / "key")
-    git = ["git", "-C", str(path.parent)]
-    subprocess.run([*git, "init", "-q"], check=True)
-    subprocess.run([*git, "add", "key" if added else "."], check=True)
-    if not added:
-        subprocess.run([*git, "rm", "-q", "--cached", "key"], check=True)
-    mounts = list(hiding_mounts_in_project({path}, scratch, path.parent))
-    assert bool(mounts) is hidden
+@contains
+@pytest.mark.parametrize("place", [".netrc", ".kube", ".config/gh"])
+def test_what_is_replaced_while_a_session_runs_stays_hidden(project: Path, place: str) -> None:
+    home = project.parent / "home"
+    write(home / ".kube" / "config")
+    write(home / ".netrc")
+    write(home / ".config" / "gh" / "hosts.yml")
+    look = f"until test -e go; do sleep 0.01; done; grep -rs {CANARY} {home} && echo READ"
+    with contained(ContainmentRequest(project, AGENT)) as box:
+        command = box.wrap(Instruction.CODING, ["sh", "-c", f"echo ready; {look}"])
+        session = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=project)
+        assert session.stdout is not None
+        assert session.stdout.readline() == "ready\n"
+        old = (home / place).rename(home / ".old")
+        copy = shutil.copytree if old.is_dir() else shutil.copy
+        copy(old, home / place)
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+        write(project / "go")
+        said, _ = session.communicate(timeout=30)
+    assert "READ" not in said
+
+
+@contains
+def test_a_file_system_in_the_home_folder_is_seen(project: Path) -> None:
+    """No overlay can be mounted there: what is hidden is then hidden without one."""
+    home = project.parent / "home"
+    (home / "disk").mkdir()
+    program = str(next(candidates(os.environ)).path)
+    inside = f'echo there > {home}/disk/file; exec {sys.executable} -c "$1"'
+    words = [
+        program,
+        "--dev-bind",
+        "/",
+        "/",
+        "--tmpfs",
+        str(home / "disk"),
+        "sh",
+        "-c",
+        inside,
+        "sh",
+    ]
+    done = subprocess.run([*words, _SEEN], capture_output=True, text=True, check=False, cwd=project)
+    assert done.stdout == "there\n", done.stderr
+
+
+_SEEN = """
+import os, subprocess
+from pathlib import Path
+from runner.sandbox.probe import ContainmentRequest, contained
+from runner.marker import Instruction
+with contained(ContainmentRequest(Path.cwd(), Path("/bin/sh"))) as box:
+    path = os.environ["HOME"] + "/disk/file"
+    subprocess.run(box.wrap(Instruction.CODING, ["cat", path]), check=False)
+"""

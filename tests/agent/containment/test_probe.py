@@ -16,7 +16,7 @@ from runner.errors import PrerequisiteError
 from runner.marker import Instruction
 from runner.sandbox import channel
 from runner.sandbox.binary import Bubblewrap, candidates
-from runner.sandbox.environment import ALLOWLIST
+from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
 from runner.sandbox.probe import ContainmentRequest, contained, switched_off
 from runner.sandbox.status import Caution, Containment
 
@@ -83,6 +83,7 @@ def test_it_says_what_is_active(box: Containment) -> None:
     assert [layer.name for layer in box.layers] == [
         "bubblewrap",
         "read-only overlay",
+        "steady hiding",
         "network",
         "closed agent",
     ]
@@ -115,6 +116,85 @@ def test_a_coding_session_writes_project_scratch_and_caches(
 def test_scratch_is_shared_by_the_sessions_of_a_run(box: Containment) -> None:
     run(box, Instruction.CODING, "echo kept > /tmp/kept")
     assert run(box, Instruction.CODING, "cat /tmp/kept") == "kept\n"
+
+
+WHATEVER_CLAUDE_CODE_READS = (
+    "settings.json settings.local.json remote-settings.json policy-limits.json .claude.json CLAUDE.md "
+    "rules/a.md agents/a.md commands/a.md skills/a/SKILL.md plugins/installed_plugins.json "
+    "projects/p/memory/MEMORY.md projects/p/t.jsonl todos/t.json session-env/e shell-snapshots/s.sh"
+)
+
+
+@contains
+@pytest.mark.parametrize("instruction", [i for i in Instruction if i is not Instruction.VERIFY])
+def test_nothing_that_a_command_leaves_for_claude_code_reaches_another_session(
+    box: Containment, instruction: Instruction
+) -> None:
+    plant = (
+        'cd "$CLAUDE_CONFIG_DIR" || exit; for f in {}; do mkdir -p "$(dirname $f)"; '
+        'echo PLANTED > "$f" && echo ok; done'
+    )
+    said = run(box, Instruction.CODING, plant.format(WHATEVER_CLAUDE_CODE_READS))
+    assert said == "ok\n" * len(WHATEVER_CLAUDE_CODE_READS.split())
+    assert run(box, instruction, 'grep -rs PLANTED "$CLAUDE_CONFIG_DIR"') == ""
+
+
+@contains
+@pytest.mark.parametrize("folder", ["/tmp", "/var/tmp"])
+def test_a_read_only_session_shares_no_temporary_files_with_one_that_writes(
+    box: Containment, folder: str
+) -> None:
+    """Tools keep there what they believe later: compiled tests, transformed sources."""
+    run(box, Instruction.CODING, f"mkdir {folder}/jest; : > {folder}/jest/planted")
+    for instruction in (Instruction.REVIEW, Instruction.VERIFY):
+        assert (
+            run(box, instruction, f"ls {folder}/jest {folder}/own 2> /dev/null; : > {folder}/own")
+            == ""
+        )
+
+
+@contains
+def test_what_starts_a_session_follows_no_link_of_an_earlier_one(
+    box: Containment, tmp_path: Path
+) -> None:
+    """The program that makes the mounts sees the machine's root as /oldroot."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    move = 'mv "$f" "$f.away" && ln -s /oldroot{0} "$f"; rm -rf "$f" && ln -s /oldroot{0} "$f"'
+    run(box, Instruction.CODING, f"for f in /tmp/* /var/tmp/*; do {move.format(outside)}; done")
+    for instruction in (Instruction.CODING, Instruction.REVIEW):
+        run(box, instruction, "true")
+    subprocess.run(box.wrap_verification(["true"]), check=False, timeout=30)
+    assert list(outside.iterdir()) == []
+
+
+@contains
+@pytest.mark.parametrize("variable", ["PATH", "PYTHONPATH", "SSL_CERT_FILE", "HANDED_ON"])
+def test_a_link_in_the_project_shows_nothing_that_is_hidden(
+    project: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """What a variable names stays visible below hidden folders, as /run with its sockets is."""
+    secret = project.parent / "secret"  # below /tmp, which is hidden, as pytest's folders are
+    secret.write_text("of another program")
+    rest = f":{os.environ['PATH']}" if variable == "PATH" else ""
+    monkeypatch.setenv(variable, f"{project}/bin/x{rest}")
+    rules = EnvironmentRules(passed=("HANDED_ON",))
+    with contained(ContainmentRequest(project, AGENT, rules=rules)) as box:
+        run(box, Instruction.CODING, f'mkdir "$PWD/bin"; ln -s {secret} "$PWD/bin/x"')
+        assert "of another" not in run(box, Instruction.CODING, f"cat {secret}")
+
+
+def test_a_login_that_agents_could_replace_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(project / "claude"))
+    (project / "claude").mkdir()
+    (project / "claude" / ".credentials.json").symlink_to(project / "elsewhere")
+    with (
+        pytest.raises(PrerequisiteError, match="signs in"),
+        contained(ContainmentRequest(project, AGENT)),
+    ):
+        pass
 
 
 @contains
@@ -317,3 +397,20 @@ def test_where_the_agent_stays_in_reach_of_its_commands_nothing_is_run(
 def test_what_closes_the_agent_can_not_be_replaced(box: Containment, command: str) -> None:
     done = run(box, Instruction.CODING, f"( {command} ) 2>/dev/null && echo DONE")
     assert done == ""
+
+
+@pytest.mark.parametrize(("user", "told"), [(0, True), (1000, False)])
+def test_without_a_sandbox_root_is_told_that_commands_can_speak_for_the_agent(
+    project: Path, monkeypatch: pytest.MonkeyPatch, *, user: int, told: bool
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    with contained(ContainmentRequest(project, AGENT, wanted=False, platform="linux")) as off:
+        assert any("forge" in caution.text for caution in off.cautions) is told
+
+
+def test_without_a_sandbox_it_is_told_where_nothing_closes_the_agent(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "mips")
+    with contained(ContainmentRequest(project, AGENT, wanted=False, platform="linux")) as off:
+        assert any("nothing here can close it" in caution.text for caution in off.cautions)

@@ -29,7 +29,7 @@ def test_the_session_stands_below_the_deliverables(cli: Cli) -> None:
     session_id = cli.start()
     cli.next(cli.report(cli.next()))
     said = _status(cli).out
-    assert "[PASS]    A-001" in said
+    assert "[DONE]    A-001" in said
     shown = said[said.index("Session") :].splitlines()
     assert shown[0] == f"Session {session_id}: running"
     assert shown[1] == "  Progress  phase 1 of 2 (0% complete), 1 deliverable completed, 2 to go"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.security.memory_facts import MemoryFacts
 
 from runner.shell_policy.policy import judge_command
 
@@ -76,3 +77,31 @@ def test_a_whole_folder_is_not_copied_over_the_project(
     project: Path, text: str, allowed: bool
 ) -> None:
     assert judge_command(text, project_dir=project).allowed == allowed
+
+
+def test_an_environment_of_any_name_may_be_activated() -> None:
+    facts = MemoryFacts(
+        files={"/workspace/project/science/pyvenv.cfg": "", "/workspace/project/x/a": ""}
+    )
+    allowed = [
+        judge_command(f". {name}/bin/activate", project_dir=facts.project, facts=facts).allowed
+        for name in ("science", "x", "../science")
+    ]
+
+    assert allowed == [True, False, False]
+
+
+def test_a_program_in_the_folder_runs_where_it_is_there() -> None:
+    facts = MemoryFacts(
+        files={"/workspace/project/rock": "", "/workspace/project/sub/stone": ""},
+        links={"/workspace/project/away": "/usr/bin/env"},
+    )
+    names = ("./rock --help", "cd sub && ./stone", "./missing", "./away", "./sub/stone")
+    allowed = [
+        judge_command(text, project_dir=facts.project, facts=facts).allowed for text in names
+    ]
+
+    assert allowed == [True, True, False, False, False]
+    assert not judge_command(
+        "./rock", command="sync", project_dir=facts.project, facts=facts
+    ).allowed

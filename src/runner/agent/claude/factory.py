@@ -117,7 +117,7 @@ class ClaudeAgentFactory:
         wrap: puts what contains the agent in front of its command line.
         redactor: takes credentials out of all that an agent says, before anything is done with it.
         start: the words before the agent's own command that close it to its commands; they take
-            its streams as descriptors 3 and 4.
+            its streams as descriptors 3, 4 and 6.
         on_failure: is told when an injected tool could not do its work, as on a full disk.
     """
 
@@ -156,10 +156,13 @@ class ClaudeAgentFactory:
             client = self._client(plan, process, tools, asked=asked, slot=slot, stderr=stderr)
             await _connect(client, process)
         except BaseException as error:
+            for line in process.said_at_start():
+                stderr(line)
             await process.end(within_seconds=0)
             if isinstance(error, Exception):
                 raise _start_error(error, stderr) from error
             raise
+        process.is_started()
         return ClaudeSession(client, process, tools, asked=asked, slot=slot, stderr=stderr)
 
     def _client(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from runner.app.result import ResultObject, result_object
 from runner.events import RunEnded, RunEvent, StatusChanged
-from runner.report.phase_lines import effort_text, standing
+from runner.records.phases import proof_of
+from runner.report.phase_lines import effort_text, progress_text, standing
 from runner.text.durations import format_duration
 from runner.text.messages import format_cost
 from runner.text.safe import code, inert, inert_lines, inline
@@ -30,7 +31,7 @@ def summary_markdown(result: ResultObject, statuses: Mapping[str, StatusChanged]
     counts = result["deliverables"]
     facts = (
         ("Exit", f"`{result['exit_reason']}` ({result['exit_code']})"),
-        ("Deliverables", f"{counts['passed']}/{counts['total']} passed"),
+        ("Deliverables", f"{counts['passed']}/{counts['total']} passed{_remark(result)}"),
         ("Blocked", ", ".join(map(markdown_text, result["blocked_ids"])) or "none"),
         ("Agent sessions", str(result["agent_sessions"])),
         ("Cost", markdown_text(format_cost(result["total_cost_usd"]))),
@@ -48,13 +49,22 @@ def summary_markdown(result: ResultObject, statuses: Mapping[str, StatusChanged]
     return "\n".join(lines) + "\n\n"
 
 
+def _remark(result: ResultObject) -> str:
+    rows = result["phases"]
+    return proof_of(result["deliverables"]["claimed"], rows).remark if rows else ""
+
+
 def _phases(result: ResultObject) -> list[str]:
     if not result["phases"]:
         return []
-    rows = ["", "| Phase | Passed | Stands | Took |", "| --- | --- | --- | --- |"]
+    rows = ["", "| Phase | Done | Stands | Took |", "| --- | --- | --- | --- |"]
     for phase in result["phases"]:
-        done = f"{phase['tasks_completed']}/{phase['tasks_total']}"
-        cells = (phase["phase_id"], done, ", ".join(standing(phase)), effort_text(phase))
+        cells = (
+            phase["phase_id"],
+            progress_text(phase),
+            ", ".join(standing(phase)),
+            effort_text(phase),
+        )
         rows.append(f"| {' | '.join(map(markdown_text, cells))} |")
     return rows
 

@@ -52,14 +52,7 @@ class Scene:
 
     def pasteable(self, command: str, start: str) -> Iterator[str]:
         """Yield a command, broken before its options in a way that a shell understands."""
-        margin = " " * len(start)
-        line = start
-        for part in re.split(r" (?=--)", command):
-            if line.strip() and line != start and columns(f"{line} {part} \\") > self.width:
-                yield f"{line} \\"
-                line = margin + "  "
-            line += part if line.endswith(" ") else f" {part}"
-        yield line
+        return pasteable(command, start, self.width)
 
     def labelled(self, *pairs: tuple[str, str]) -> Iterator[str]:
         return labelled(pairs, self.width)
@@ -79,6 +72,17 @@ class Scene:
 
 
 Lines = Callable[[Scene], Iterator[str]]
+
+
+def pasteable(command: str, start: str, width: int) -> Iterator[str]:
+    """Yield a command, broken before its options in a way that a shell understands."""
+    line = start
+    for part in re.split(r" (?=--)", command):
+        if line.strip() and line != start and columns(f"{line} {part} \\") > width:
+            yield f"{line} \\"
+            line = " " * len(start) + "  "
+        line += part if line.endswith(" ") else f" {part}"
+    yield line
 
 
 def clock(moment: str) -> str:

@@ -111,22 +111,25 @@ def session_lines(scene: Scene) -> Iterator[str]:
     yield from session_outlook(scene)
 
 
-def resumption_lines(scene: Scene, *, is_driven: bool) -> Iterator[str]:
+def resumption_lines(scene: Scene, *, is_driven: bool, is_answered: bool = False) -> Iterator[str]:
     """Yield what `runner status` shows of a session (seed 002).
 
     Args:
         scene: of the session's view.
         is_driven: a run is at work, so that nobody else need do anything.
+        is_answered: what comes next was already said.
     """
     view = placed(scene.data, scene.place)
     scene = replace(scene, data=view)
-    yield f"Session {view['session_id']}: {_standing(view)}"
+    is_resting = scene.is_looped and not is_driven and view["effective_status"] == "running"
+    standing_now = "open, no run is at work" if is_resting else _standing(view)
+    yield f"Session {view['session_id']}: {standing_now}"
     if "progress" not in view:
         yield from wrap(view["details"]["message"], scene.width, "  ")
     else:
         pairs = (*progress_pairs(view, scene), *_standing_pairs(view, scene))
         yield from (f"  {line}" for line in labelled(pairs, scene.width - 2))
-    if not is_driven and view["status"] not in TERMINAL_STATUSES:
+    if not (is_driven or is_answered) and view["status"] not in TERMINAL_STATUSES:
         yield from session_outlook(scene)
 
 

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 
 from runner.events import (
+    Checking,
+    CheckStage,
     RunEnded,
     RunEvent,
     SessionActivity,
@@ -24,6 +26,7 @@ from runner.text.safe import inert
 
 _NAME_LIMIT = 60
 _REASON_LIMIT = 80
+_COMMAND_LIMIT = 80
 
 Clock = Callable[[], float]
 
@@ -57,6 +60,7 @@ class Activity:
         self._last: StreamEvent | None = None
         self._running = False
         self._waiting: tuple[Waiting, float] | None = None
+        self._checking: Checking | None = None
         self.tools = 0
 
     def update(self, event: RunEvent) -> None:
@@ -65,11 +69,16 @@ class Activity:
             self._update_stream(event.event)
         elif isinstance(event, SessionStarted):
             self._started, self._last, self.tools = self._clock(), None, 0
-            self._running, self._waiting = True, None
+            self._running, self._waiting, self._checking = True, None, None
         elif isinstance(event, Waiting):
             self._running, self._waiting = False, (event, self._wall() + event.seconds)
-        elif isinstance(event, SessionEnded | RunEnded):
+            self._checking = None
+        elif isinstance(event, Checking):
             self._running, self._waiting = False, None
+            self._started = self._clock()
+            self._checking = None if event.stage is CheckStage.ENDED else event
+        elif isinstance(event, SessionEnded | RunEnded):
+            self._running, self._waiting, self._checking = False, None, None
 
     def _update_stream(self, event: StreamEvent) -> None:
         if isinstance(event, StreamToolResponse):
@@ -83,9 +92,11 @@ class Activity:
         """Return the line, "" when nothing is going on. It may be wider than a terminal."""
         if self._waiting is not None:
             return self._waiting_text(*self._waiting)
-        if not self._running:
+        if self._checking is None and not self._running:
             return ""
         elapsed = format_duration(self._clock() - self._started)
+        if self._checking is not None:
+            return f"⚡ {elapsed} {_checking(self._checking)}"
         tools = f" ({plural(self.tools, 'tool')})" if self.tools else ""
         return f"⚡ {elapsed} {_doing(self._last)}...{tools}"
 
@@ -97,6 +108,18 @@ class Activity:
             why = f"resets at {format_reset_time(event.resets_at, now)}"
         suffix = f" ({why})" if why else ""
         return f"⏳ Waiting... {format_remaining(until - now)} remaining{suffix}"
+
+
+def _checking(event: Checking) -> str:
+    match event.stage:
+        case CheckStage.PREPARING:
+            return "Preparing a clean room for verification..."
+        case CheckStage.SETUP:
+            return f"Setting up for verification: {inert(event.command, _COMMAND_LIMIT)}"
+        case _:
+            what = "Trying before any work" if event.baseline else "Verifying"
+            command = inert(event.command, _COMMAND_LIMIT)
+            return f"{what} {event.number} of {event.total}: {command}"
 
 
 def _doing(event: StreamEvent | None) -> str:

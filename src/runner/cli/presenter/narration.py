@@ -10,6 +10,7 @@ from runner.app.result import verified_count
 from runner.cli.presenter.activity import retry_label, tool_label
 from runner.cli.presenter.lines import BLANK, Level, Line, Tone, line
 from runner.events import (
+    Checking,
     DeliverablesPlanned,
     ExitReason,
     Notice,
@@ -28,8 +29,8 @@ from runner.events import (
     StreamToolResponse,
     Waiting,
 )
-from runner.records.phases import claimed_only
-from runner.report.phase_lines import effort_text, standing
+from runner.records.phases import Proof, proof_of
+from runner.report.phase_lines import effort_text, progress_text, standing
 from runner.text.durations import (
     format_duration,
     format_remaining,
@@ -102,7 +103,7 @@ class Narrator:
     def _lasting(self, event: RunEvent) -> list[Line]:
         waiting, self._wait = self._wait, None
         match event:
-            case SessionActivity():
+            case SessionActivity() | Checking():
                 return []
             case RunStarted():
                 return _run_started(event)
@@ -269,7 +270,7 @@ def _phases(event: RunEnded) -> list[Line]:
     lines = [BLANK] if event.details.get("phases") else []
     for row in event.details.get("phases") or ():
         name = inert(row["phase_id"], _ID_LIMIT)
-        parts = [f"{row['tasks_completed']}/{row['tasks_total']} passed", *standing(row)]
+        parts = [progress_text(row), *standing(row)]
         lines.append(line(f"Phase {name}: {', '.join(parts)}"))
         if effort := effort_text(row):
             lines.append(line(f"  {effort}", Tone.FAINT))
@@ -283,7 +284,8 @@ def _phases(event: RunEnded) -> list[Line]:
 
 def _overall(event: RunEnded) -> Line:
     result, counts = event.result, event.result.counts
-    done = f"{counts.passed}/{counts.total} deliverables passed{_claimed(event)}"
+    proof = _proof(event)
+    done = f"{proof.passed}/{counts.total} deliverables passed{_remark(event)}"
     if result.command == "sync":
         verified = verified_count(event.details)
         if verified is None:
@@ -297,11 +299,13 @@ def _overall(event: RunEnded) -> Line:
     return line(text, Tone.STRONG, Level.FINAL)
 
 
-def _claimed(event: RunEnded) -> str:
-    """Say how many of those that passed were neither verified nor reviewed."""
-    phases = claimed_only(event.details.get("phases") or ())
-    count = sum(row["tasks_completed"] for row in phases)
-    return f" ({count} claimed, not proved)" if count else ""
+def _proof(event: RunEnded) -> Proof:
+    return proof_of(event.result.counts.passed, event.details.get("phases") or ())
+
+
+def _remark(event: RunEnded) -> str:
+    """Say how many are only claimed, where the phases are known."""
+    return _proof(event).remark if event.details.get("phases") else ""
 
 
 def _termination(event: RunEnded) -> Line:
@@ -311,7 +315,7 @@ def _termination(event: RunEnded) -> Line:
     if code == FAILURE:
         return line(f"Error: {message}", Tone.BAD, Level.ERROR)
     partly = result.exit_reason is ExitReason.PARTLY_PASSED
-    good = code == SUCCESS and not partly and not _claimed(event)
+    good = code == SUCCESS and not partly and not _remark(event)
     return line(message, Tone.GOOD if good else Tone.CAUTION, Level.FINAL)
 
 

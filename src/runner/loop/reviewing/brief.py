@@ -23,6 +23,8 @@ from runner.checkpoints.repository import find_repository, folder_alone
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.verification_conditions import for_the_reviewer
 from runner.errors import RunnerError
+from runner.loop.baseline import BaselineBook
+from runner.loop.baseline_brief import for_the_work
 from runner.loop.reviewing.check_files import is_check_file, is_less_telling, may_weaken
 from runner.loop.reviewing.conventions import for_review
 from runner.loop.reviewing.plan_brief import spec_text
@@ -112,6 +114,7 @@ class PhaseBriefing:
             "### What the runner saw when it ran the verification commands",
             *_verification(run, commands),
             *_idle(commands),
+            *for_the_work(BaselineBook(self._project).read(), file, phase_id, whole=is_last),
             *_changed(changed_commands),
             f"### What changed since {'the work' if is_last else 'the phase'} began",
             *self._changes(phase_id, commands, from_the_start=is_last),

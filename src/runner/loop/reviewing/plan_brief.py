@@ -5,6 +5,8 @@ from pathlib import Path
 
 from runner.deliverables.model import Deliverable, StatusFile
 from runner.files import read_regular
+from runner.loop.baseline import BaselineRecord
+from runner.loop.baseline_brief import for_the_plan, for_the_planner
 from runner.loop.steps.remediate import listed_findings
 from runner.text.messages import plural, reason
 from runner.text.safe import fenced, one_line, shortened
@@ -47,7 +49,11 @@ def plan_text(file: StatusFile) -> str:
 
 
 def plan_briefing(
-    project_dir: Path, file: StatusFile, common: Sequence[str], last: Sequence[Mapping[str, str]]
+    project_dir: Path,
+    file: StatusFile,
+    common: Sequence[str],
+    last: Sequence[Mapping[str, str]],
+    tried: BaselineRecord,
 ) -> str:
     """Return what the reviewer of a plan is told.
 
@@ -56,6 +62,7 @@ def plan_briefing(
         file: the plan.
         common: commands that the user lets close every phase.
         last: the findings of the review before this one.
+        tried: what the verification commands gave before any work.
     """
     active = plural(len(file.active), "deliverable")
     parts = [
@@ -69,6 +76,7 @@ def plan_briefing(
     if common:
         text = "\n".join(f"$ {command}" for command in common)
         parts += ["The user has these commands run for every phase besides:", fenced(text, "plan")]
+    parts += for_the_plan(tried, file)
     if last:
         parts += [
             "### What the review before this one found",
@@ -78,11 +86,14 @@ def plan_briefing(
     return "\n\n".join(parts)
 
 
-def revision_briefing(file: StatusFile, summary: str, findings: Sequence[Mapping[str, str]]) -> str:
+def revision_briefing(
+    file: StatusFile, summary: str, findings: Sequence[Mapping[str, str]], tried: BaselineRecord
+) -> str:
     """Return what a planner is told whose plan was not accepted."""
     found = listed_findings(findings) or summary
-    parts = (_REVISE, "The plan:", plan_text(file))
-    return "\n\n".join((*parts, "What the reviewer found:", fenced(found, "findings")))
+    parts = [_REVISE, "The plan:", plan_text(file)]
+    parts += ["What the reviewer found:", fenced(found, "findings"), *for_the_planner(tried, file)]
+    return "\n\n".join(parts)
 
 
 def _phase(file: StatusFile, phase_id: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Have a plan reviewed against SPEC.md before work on it begins (ADR 0422)."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +11,11 @@ from runner.autonomy.engine.gates import policy_passes
 from runner.autonomy.enums import GatePolicy, GateVerdict
 from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.review import Finding, ReviewVerdict
+from runner.deliverables.review import Verdict as ReviewedAs
 from runner.events import ExitReason, Notice
+from runner.loop.baseline import Baseline, BaselineBook, BaselineRecord
 from runner.loop.claims import ClaimedDeliverables
+from runner.loop.plan_decision import ACCEPT_PLAN, PlanDecision, has_begun
 from runner.loop.planning import planned
 from runner.loop.prompts import Assignment
 from runner.loop.reviewing.plan_brief import plan_briefing, revision_briefing
@@ -25,9 +29,11 @@ from runner.text.messages import plural
 _TRIES = 2
 """How often a review that submits nothing is tried."""
 
-_SHOWN = 5
+_NAMED = 50
+"""Of so many deliverables that nothing checks a review has to say why it accepts them."""
+
 _TITLE_CHARACTERS = 200
-_GO_ON = "To go on with the plan as it is:\n  runner run --no-plan-review"
+_GO_ON = f"{ACCEPT_PLAN['description']}:\n  {ACCEPT_PLAN['command']}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,7 @@ class PlanReview:
         claims: the deliverables.
         take_verdict: returns what the last review session submitted, None when it did not.
         sink: is told what came of it.
+        baseline: runs the verification commands of a plan before any work; None for none of that.
     """
 
     def __init__(
@@ -64,6 +71,7 @@ class PlanReview:
         claims: ClaimedDeliverables,
         take_verdict: Callable[[], ReviewVerdict | None],
         sink: RunSink,
+        baseline: Baseline | None = None,
     ) -> None:
         self._settings = settings
         self._project = project_dir
@@ -71,12 +79,31 @@ class PlanReview:
         self._claims = claims
         self._take_verdict = take_verdict
         self._sink = sink
+        self._baseline = baseline
         self._book = PlanBook(project_dir)
+        self._unproved: tuple[str, ...] = ()
 
     @property
     def is_wanted(self) -> bool:
         """Whether plans are reviewed, as long as none was accepted."""
         return self._settings.wanted
+
+    def problem(self, review: ReviewVerdict) -> str | None:
+        """Return what a review that does not fail the plan leaves unsaid, None for nothing.
+
+        Whoever accepts a deliverable that no command checks has to do so by its name.
+        """
+        if review.verdict is ReviewedAs.FAIL:
+            return None
+        found = (f"{f.title} {f.detail} {f.deliverable_id or ''}" for f in review.findings)
+        said = " ".join((review.summary, *found))
+        silent = [name for name in self._unproved if not _names(said, name)]
+        if not silent:
+            return None
+        return (
+            f"Every verification command of {', '.join(silent)} passes without the work. For each of "
+            "these ids, give the reason in `summary` for which you accept it, or a finding."
+        )
 
     def planning(self) -> None:
         """Note, before a planning session, that the plan to come is its work."""
@@ -96,15 +123,19 @@ class PlanReview:
             RunEndedError: there is a reason to end before.
         """
         while (file := self._claims.accepted()) is not None and file.active:
-            begun = known or any(d.status is not Status.PENDING for d in file.active)
-            stand = self._book.stand(file, begun=begun)
+            stand = self._book.stand(file, begun=has_begun(file, known=known))
             if stand.stage is PlanStage.ACCEPTED:
                 return None
             if not self._settings.wanted:
+                await self._tried(sessions, file, stand)
                 self._book.write(replace(stand, stage=PlanStage.ACCEPTED, verdict=None))
                 return None
             if stand.stage is PlanStage.REFUSED:
-                return self._needs_person(stand)
+                if not self._passes(stand.verdict):
+                    return _needs_person(stand)
+                # A person has chosen another policy since.
+                self._book.write(replace(stand, stage=PlanStage.ACCEPTED))
+                return None
             if stand.stage is PlanStage.REVISE:
                 await self._revise(sessions, file, stand)
                 continue
@@ -114,13 +145,32 @@ class PlanReview:
             self._note(stand, review)
         return None
 
+    async def _tried(
+        self, sessions: Sessions, file: StatusFile, stand: PlanRecord
+    ) -> BaselineRecord:
+        """Return what the verification commands of the plan give without the work."""
+        if self._baseline is None:
+            return BaselineRecord()
+        record = await self._baseline.take(file, changed=stand.changed)
+        sessions.forget_tree()
+        return record
+
     async def _review(
         self, sessions: Sessions, file: StatusFile, stand: PlanRecord
     ) -> ReviewVerdict | None:
         """Return the verdict, None where session after session submitted none."""
+        tried = await self._tried(sessions, file, stand)
         briefing = await anyio.to_thread.run_sync(
-            plan_briefing, self._project, file, self._common, stand.findings
+            plan_briefing, self._project, file, self._common, stand.findings, tried
         )
+        unproved = [d.id for d in tried.unproved(file) if d.status is Status.PENDING]
+        self._unproved = tuple(unproved[:_NAMED])
+        try:
+            return await self._verdict(sessions, briefing)
+        finally:
+            self._unproved = ()
+
+    async def _verdict(self, sessions: Sessions, briefing: str) -> ReviewVerdict | None:
         tries = 0
         while tries < _TRIES:
             self._take_verdict()  # an older one must not count for this review
@@ -137,13 +187,14 @@ class PlanReview:
     def _note(self, stand: PlanRecord, review: ReviewVerdict) -> None:
         """Record what follows from a verdict, and tell people."""
         policy, rounds = self._settings.policy, stand.rounds + 1
-        accepted = policy_passes(policy, GateVerdict(review.verdict.value))
-        corrects = stand.planned and not stand.begun and policy is not GatePolicy.MANUAL
+        manual = policy is GatePolicy.MANUAL
+        accepted = self._passes(review.verdict.value)
+        corrects = stand.planned and not stand.begun and not manual
         if accepted:
             stage = PlanStage.ACCEPTED
         else:
             stage = PlanStage.REVISE if corrects and rounds < MAX_ROUNDS else PlanStage.REFUSED
-        findings = review.findings or () if accepted else review.findings or (_finding_of(review),)
+        made_up = () if accepted or manual else (_finding_of(review),)
         self._book.write(
             replace(
                 stand,
@@ -151,7 +202,8 @@ class PlanReview:
                 rounds=rounds,
                 verdict=review.verdict.value,
                 summary=review.summary,
-                findings=tuple(finding.as_tool_input() for finding in findings),
+                manual=manual,
+                findings=tuple(each.as_tool_input() for each in review.findings or made_up),
             )
         )
         self._sink(_told(review, accepted=accepted, policy=policy))
@@ -159,12 +211,13 @@ class PlanReview:
     async def _revise(self, sessions: Sessions, plan: StatusFile, stand: PlanRecord) -> None:
         """Have the planner deal with the findings; the next review says whether it did."""
         await sessions.ready(SESSION_RULES)
+        tried = await anyio.to_thread.run_sync(BaselineBook(self._project).read)
         self._claims.revising = True
         try:
             turn = await sessions.run(
                 Assignment(
                     Instruction.INITIALIZER,
-                    briefing=revision_briefing(plan, stand.summary, stand.findings),
+                    briefing=revision_briefing(plan, stand.summary, stand.findings, tried),
                 ),
                 judge=planned,
             )
@@ -174,18 +227,20 @@ class PlanReview:
         if turn.worked and file is not None:
             self._book.write(replace(stand, stage=PlanStage.DUE, plan=plan_digest(file)))
 
-    def _needs_person(self, stand: PlanRecord) -> Ending:
-        titles = [finding["title"][:_TITLE_CHARACTERS] for finding in stand.findings[:_SHOWN]]
-        more = len(stand.findings) - len(titles)
-        found = "; ".join([*titles, *([f"and {more} more"] if more > 0 else [])])
-        how = f" after {plural(stand.rounds, 'review')}" if stand.rounds > 1 else ""
-        return Ending(
-            ExitReason.PAUSED,
-            f"The plan was not accepted{how} (verdict {stand.verdict}): {found or stand.summary}",
-            f"The findings are in {self._book.path.relative_to(self._project)}. Correct "
-            ".runner/status.json, or move it away to have SPEC.md planned again; the plan is then "
-            f"reviewed anew.\n{_GO_ON}",
-        )
+    def _passes(self, verdict: str | None) -> bool:
+        """Whether a verdict accepts a plan under the policy at hand."""
+        return verdict is not None and policy_passes(self._settings.policy, GateVerdict(verdict))
+
+
+def _needs_person(stand: PlanRecord) -> Ending:
+    decision = PlanDecision(stand)
+    return Ending(
+        ExitReason.PAUSED, f"{decision.headline}.", decision.hint, actions=decision.actions
+    )
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 def _finding_of(review: ReviewVerdict) -> Finding:
@@ -198,6 +253,7 @@ def _not_reviewed() -> Ending:
         ExitReason.PAUSED,
         "The plan could not be reviewed: the review sessions submitted no verdict",
         f"`runner run` tries again.\n{_GO_ON}",
+        actions=(ACCEPT_PLAN,),
     )
 
 

@@ -10,7 +10,7 @@ from runner.loop.edited_inputs import Edits
 from runner.loop.plane import Plane
 from runner.loop.prompts import Assignment
 from runner.loop.sessions import Sessions, SessionTurn
-from runner.loop.steps.step import CurrentStep, StepOutcome
+from runner.loop.steps.step import CurrentStep, StepResult
 from runner.loop.termination import REVIEW_RULES, SESSION_RULES, RunEndedError
 from runner.marker import Instruction
 from runner.ports import ReviewBriefing, RunSink, Verifier
@@ -100,4 +100,4 @@ class StepContext:
         return bound and self.claims.word.value != "pending"
 
 
-Executor = Callable[[CurrentStep, StepContext], Awaitable[StepOutcome]]
+Executor = Callable[[CurrentStep, StepContext], Awaitable[StepResult]]

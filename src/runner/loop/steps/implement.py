@@ -5,14 +5,14 @@ from runner.events import Notice, StatusChanged
 from runner.loop.prompts import Assignment
 from runner.loop.steps.context import StepContext
 from runner.loop.steps.remediate import listed_findings
-from runner.loop.steps.step import CurrentStep, StepOutcome, failure, skipped, success
+from runner.loop.steps.step import CurrentStep, StepResult, failure, skipped, success
 from runner.marker import Instruction
 from runner.text.messages import plural
 
 _KEPT = "Its agent had said so when an earlier run was cut off."
 
 
-async def implement_task(step: CurrentStep, context: StepContext) -> StepOutcome:
+async def implement_task(step: CurrentStep, context: StepContext) -> StepResult:
     """Have the deliverable implemented, in as many sessions as make progress.
 
     The agent's word is what `set_status` left; it counts even if its session broke off later.
@@ -83,7 +83,7 @@ def announce(task_id: str, status: Status, context: StepContext) -> None:
     context.sink(StatusChanged(task_id, status.value, found.description if found else ""))
 
 
-async def _block(step: CurrentStep, context: StepContext, said: str) -> StepOutcome:
+async def _block(step: CurrentStep, context: StepContext, said: str) -> StepResult:
     task_id = str(step.task_id)
     reason = context.claims.reason or said
     proof = {"autonomy_step_proof": step.proof} if step.proof else {}

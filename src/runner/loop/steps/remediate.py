@@ -6,12 +6,12 @@ from typing import Any
 from runner.events import SessionOutcome
 from runner.loop.prompts import Assignment
 from runner.loop.steps.context import StepContext
-from runner.loop.steps.step import CurrentStep, StepOutcome, failure, success
+from runner.loop.steps.step import CurrentStep, StepResult, failure, success
 from runner.marker import Instruction
 from runner.text.safe import fenced, inline
 
 
-async def address_fidelity_feedback(step: CurrentStep, context: StepContext) -> StepOutcome:
+async def address_fidelity_feedback(step: CurrentStep, context: StepContext) -> StepResult:
     """Have the findings mended; whether they are is for the next review to say."""
     findings, taken_up = _told(step), context.taken_up
     while True:

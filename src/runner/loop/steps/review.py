@@ -12,7 +12,7 @@ from runner.deliverables.review import ReviewVerdict
 from runner.events import Notice
 from runner.loop.prompts import Assignment
 from runner.loop.steps.context import StepContext
-from runner.loop.steps.step import CurrentStep, StepOutcome, failure, success
+from runner.loop.steps.step import CurrentStep, StepResult, failure, success
 from runner.marker import Instruction
 from runner.text.messages import plural
 
@@ -56,7 +56,7 @@ async def have_reviewed(step: CurrentStep, context: StepContext) -> ReviewVerdic
     return review
 
 
-async def run_fidelity_gate(step: CurrentStep, context: StepContext) -> StepOutcome:
+async def run_fidelity_gate(step: CurrentStep, context: StepContext) -> StepResult:
     """Have the phase reviewed, and the verdict made evidence.
 
     A review that ends without a verdict could not run; that is never a pass.

@@ -55,7 +55,7 @@ class CurrentStep:
 
 
 @dataclass(frozen=True, slots=True)
-class StepOutcome:
+class StepResult:
     """What became of a step.
 
     Attributes:
@@ -101,13 +101,13 @@ class StepOutcome:
         return report
 
 
-def success(note: str = "", **evidence: Any) -> StepOutcome:
-    return StepOutcome("success", note, evidence)
+def success(note: str = "", **evidence: Any) -> StepResult:
+    return StepResult("success", note, evidence)
 
 
-def failure(note: str, *, stalled: bool = False, **evidence: Any) -> StepOutcome:
-    return StepOutcome("failure", note, evidence, stalled)
+def failure(note: str, *, stalled: bool = False, **evidence: Any) -> StepResult:
+    return StepResult("failure", note, evidence, stalled)
 
 
-def skipped(note: str) -> StepOutcome:
-    return StepOutcome("skipped", note)
+def skipped(note: str) -> StepResult:
+    return StepResult("skipped", note)

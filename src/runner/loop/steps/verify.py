@@ -4,7 +4,7 @@ from runner.deliverables.verification_conditions import for_the_mending
 from runner.events import Notice
 from runner.loop.prompts import Assignment
 from runner.loop.steps.context import StepContext
-from runner.loop.steps.step import CurrentStep, StepOutcome, failure, success
+from runner.loop.steps.step import CurrentStep, StepResult, failure, success
 from runner.marker import Instruction
 from runner.ports import VerificationRun
 from runner.text.messages import plural
@@ -16,7 +16,7 @@ MENDING_SESSIONS = 2
 """How often an agent may mend what a verification found, before the step has failed."""
 
 
-async def execute_verification(step: CurrentStep, context: StepContext) -> StepOutcome:
+async def execute_verification(step: CurrentStep, context: StepContext) -> StepResult:
     """Run the commands; have failures mended, and run all of them again.
 
     A closed phase that fails on the final tree is not mended here: the control plane has to know
@@ -42,7 +42,7 @@ async def execute_verification(step: CurrentStep, context: StepContext) -> StepO
     return failure(f"{_summary(run)}{_failed_setup(run)}", verification_receipt=run.receipt)
 
 
-async def _reverify(step: CurrentStep, context: StepContext) -> StepOutcome:
+async def _reverify(step: CurrentStep, context: StepContext) -> StepResult:
     run = await _verify(step, context)
     if run.passed:
         return _passed(run)
@@ -87,7 +87,7 @@ def _cause(run: VerificationRun) -> str:
     return "\n".join(lines)
 
 
-def _passed(run: VerificationRun) -> StepOutcome:
+def _passed(run: VerificationRun) -> StepResult:
     return success(_summary(run), verification_receipt=run.receipt)
 
 

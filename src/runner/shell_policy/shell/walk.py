@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runner.shell_policy.shell import builtins, outputs
+from runner.shell_policy.shell.braces import expand as expand_braces
 from runner.shell_policy.shell.call import ShellCall
 from runner.shell_policy.shell.calls import CallOrder
 from runner.shell_policy.shell.compound import parse
@@ -263,6 +264,7 @@ class Walk(Structures):
     def _argument(self, assign: Assign) -> Value:
         """An assignment-like argument of `declare`, `export`, `let`, …: not split, not globbed."""
         head = assign.source.partition("=")[0]
+        _refuse_braces(assign)
         if assign.items is not None or assign.subscript is not None:
             return Value(prefix=assign.name)
         return concat([literal(head + "="), self.expander.single(assign.value)])
@@ -310,6 +312,7 @@ class Walk(Structures):
         keyed = False
         for item in items:
             if isinstance(item, Assign):
+                _refuse_braces(item)
                 keyed = True
                 if item.subscript is not None:
                     self.expander_subscript(item.subscript, old)
@@ -412,3 +415,12 @@ def _stdin(redirections: tuple[Redirection, ...]) -> tuple[str | None, bool]:
 
 
 __all__ = ["ShellParseError", "Walk"]
+
+
+def _refuse_braces(assign: Assign) -> None:
+    """Refuse `declare x={a,b}` and `x=([0]={a,b})`: bash makes several words of one."""
+    if expand_braces(assign.value.parts) != [assign.value.parts]:
+        raise ShellParseError(
+            "Braces in a declaration make several values.",
+            hint="Write the value out, or quote the braces if they are meant literally.",
+        )

@@ -243,9 +243,19 @@ def _source(call: CommandCall) -> None:
     if len(call.args) != 1:
         raise call.refuse("source takes one file, such as .venv/bin/activate.")
     path = call.literal(call.args[0], "the file")
-    if not re.fullmatch(r"(?:.*/)?\.?v?env[\w.-]*/bin/activate(?:\.sh)?", path):
+    usual = re.fullmatch(r"(?:.*/)?\.?v?env[\w.-]*/bin/activate(?:\.sh)?", path)
+    if not usual and not _is_environment(call, path):
         raise call.refuse("only the activate script of a virtual environment may be sourced.")
     call.context.paths.project_file(path, call.cwd)
+
+
+def _is_environment(call: CommandCall, path: str) -> bool:
+    """Whether it is the activate script of an environment that the project holds."""
+    folder = path.removesuffix("/bin/activate")
+    if folder == path:
+        return False
+    mark = call.context.paths.absolute(f"{folder}/pyvenv.cfg", call.cwd)
+    return mark is not None and call.context.paths.facts.exists(mark)
 
 
 def _test(call: CommandCall) -> None:

@@ -5,7 +5,7 @@ import re
 
 from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
-from runner.shell_policy.paths import NOTE
+from runner.shell_policy.paths import GUARDED, NOTE
 from runner.shell_policy.shell import shapes
 from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.shell.values import FRESH
@@ -49,7 +49,7 @@ def _lands(call: CommandCall, target: ShellWord, source: ShellWord) -> None:
     for text, folder in itertools.product(
         forms, target.choices or target.shapes or (target.prefix,)
     ):
-        name = text.rstrip("/").rpartition("/")[2]
+        name = text.strip("/") if call.parsed.has("--parents") else _last(text)
         if name in (".", "..", "") or (
             not source.glob and text.rstrip("/").endswith(("/.", "/.."))
         ):
@@ -72,6 +72,10 @@ def _lands(call: CommandCall, target: ShellWord, source: ShellWord) -> None:
         else:
             word = ShellWord((landed,), glob=source.glob, source=text)
         check(call, "write", word, "the target")
+
+
+def _last(text: str) -> str:
+    return text.rstrip("/").rpartition("/")[2]
 
 
 def _real(call: CommandCall, folder: str) -> str:
@@ -110,6 +114,8 @@ def _link(call: CommandCall) -> None:
     link = operands.pop() if len(operands) > 1 else ShellWord.literal("./link")
     check(call, "write", link, "the link")
     folder, _, name = call.literal(link, "the link").rpartition("/")
+    if call.parsed.has("-r", "--relative"):
+        folder = ""  # targets are named from the working directory
     folder = folder or "."
     if name == NOTE:
         raise call.refuse("the note must be a file of its own.")
@@ -121,12 +127,27 @@ def _link(call: CommandCall) -> None:
 
 
 def _chmod(call: CommandCall) -> None:
+    if call.parsed.has("-R", "--recursive"):
+        for word in call.parsed.operands[1:]:
+            for text in word.choices or (word.prefix,):
+                if _holds_protected(call, text):
+                    raise call.refuse(
+                        f"-R on {text or 'this'} reaches .git and .runner. Name a folder such as src."
+                    )
     for word in call.parsed.operands[:1]:
         mode = call.literal(word, "the mode")
         if re.search(r"[2367]$", mode) and mode.isdecimal():
             raise call.refuse(f"{mode} lets everyone write.")
         if re.search(r"(?:^|,)[ga]*o[go]*[+=][rx]*w|(?:^|,)a[+=][rx]*w", mode):
             raise call.refuse(f"{mode} lets everyone write.")
+
+
+def _holds_protected(call: CommandCall, text: str) -> bool:
+    """Whether a folder has a protected one directly in it."""
+    real = call.context.paths.absolute(text.rstrip("/") or text, call.cwd)
+    if real is None or real == call.context.paths.project:
+        return True
+    return any(entry.name in GUARDED for entry in call.context.paths.facts.entries(real))
 
 
 def _mktemp(call: CommandCall) -> None:

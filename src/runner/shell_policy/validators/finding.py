@@ -171,7 +171,7 @@ def _execute(call: CommandCall, words: list[ShellWord], starts: list[ShellWord])
         raise call.refuse("-exec must end with \\; or +.")
     if not inner or "{}" in (inner[0].text or "{}"):
         raise call.refuse("-exec needs a command written out.")
-    found = _named_below(call, starts) or _found_below(starts)
+    found = _named_below(call, starts) or _found_below(call, starts)
     call.judge_inner(tuple(_fill(word, found) for word in inner))
 
 
@@ -187,8 +187,12 @@ def _named_below(call: CommandCall, starts: list[ShellWord]) -> ShellWord | None
     return None
 
 
-def _found_below(starts: list[ShellWord]) -> ShellWord:
+def _found_below(call: CommandCall, starts: list[ShellWord]) -> ShellWord:
     """What {} certainly begins with: find's results begin with the folder it was given."""
+    paths = call.context.paths
+    folders = [text for word in starts for text in word.choices or ()]
+    if any(paths.absolute(text, call.cwd) == paths.project for text in folders):
+        return _FOUND_HERE
     if len(starts) == 1 and starts[0].text:
         return _below(starts[0].text)
     return _FOUND_HERE if not starts else _FOUND

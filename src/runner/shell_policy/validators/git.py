@@ -11,6 +11,14 @@ from runner.shell_policy.shell.facts import ShellWord
 from runner.shell_policy.validators.git_work import judge_work, leaves_out
 
 _PATHSPEC_MAGIC = re.compile(r"^:(?:\([\w,:=-]*\)|[!^/])*")
+_CREDENTIAL_KEY = re.compile(
+    r"extraheader|password|token|secret|cookie|sslkey|sslcert|^credential\.|\.(?:insteadof|pushinsteadof|proxy)$"
+    r"|^http\.[^.]*:",
+    re.IGNORECASE,
+)
+_PLAIN_SECTION = re.compile(
+    r"\^?(?:user|core|alias|branch|color|diff|merge|pull|push|init|commit|rebase|log|status|advice)\b"
+)
 _CONFIG_READS = frozenset(
     [
         "--get",
@@ -212,6 +220,7 @@ def _config(call: CommandCall) -> None:
         raise call.refuse(
             "only reading, and setting user.name, user.email and a few more, is allowed."
         )
+    _refuse_credentials(call, keys, options)
     if "--get-regexp" in options or not writes:
         return
     if "--get" in options or "--get-all" in options or "get" in words[:1]:
@@ -222,6 +231,24 @@ def _config(call: CommandCall) -> None:
         raise call.refuse("only the repository's own configuration may be set.")
     if not re.fullmatch(pattern, keys[0], re.VERBOSE):
         raise call.refuse(f"{keys[0]} could run programs; it must not be set.")
+
+
+def _refuse_credentials(call: CommandCall, keys: list[str], options: list[str]) -> None:
+    """Headers, helpers and addresses of the user's own configuration hold credentials."""
+    words = [word.text for word in call.args]
+    lists = {"-l", "--list", "--get-regexp"} & set(options) or words[:1] == ["list"]
+    if lists and not {"--local", "--worktree"} & set(options) and not _is_plain_pattern(keys):
+        raise call.refuse(
+            "listing all settings would show credentials. Add --local, or name one: "
+            "git config --get user.name."
+        )
+    if not lists and keys and _CREDENTIAL_KEY.search(keys[0]):
+        raise call.refuse(f"{keys[0]} may hold a credential.")
+
+
+def _is_plain_pattern(keys: list[str]) -> bool:
+    """Whether a pattern asks for sections that hold no credentials, such as `^user`."""
+    return bool(keys) and _PLAIN_SECTION.match(keys[0]) is not None
 
 
 def _is_value(call: CommandCall, index: int) -> bool:

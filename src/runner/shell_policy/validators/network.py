@@ -7,9 +7,24 @@ from runner.shell_policy.kinds import check, check_url
 from runner.shell_policy.shell.facts import ShellWord
 
 _SENDS = ("-d", "--data", "--data-binary", "--data-ascii", "--json")
+_SENDS_TOO = ("--data-raw", "--data-urlencode")
+
+
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def _only_asks(call: CommandCall, methods: list[ShellWord], *, sends: bool) -> None:
+    """Refuse, in a read-only session, a request that could change something on the server."""
+    if call.context.mode != "sync":
+        return
+    if sends or any((word.text or "").upper() not in _READING_METHODS for word in methods):
+        raise call.refuse("this session is read-only: only GET, HEAD and OPTIONS, without data.")
 
 
 def _curl(call: CommandCall) -> None:
+    body = call.parsed.has(*_SENDS, *_SENDS_TOO) and not call.parsed.has("-G", "--get")
+    form = call.parsed.has("-F", "--form", "--form-string")
+    _only_asks(call, call.parsed.values("-X", "--request"), sends=body or form)
     if call.parsed.has("-L", "--location") and not call.parsed.has("--max-redirs"):
         raise call.refuse(
             "following redirects could leave this machine. Leave out -L, and ask for the address it names."
@@ -79,6 +94,8 @@ def _plain(call: CommandCall, value: ShellWord) -> None:
 
 
 def _wget(call: CommandCall) -> None:
+    sends = call.parsed.has("--post-data", "--body-data")
+    _only_asks(call, call.parsed.values("--method"), sends=sends)
     if not (call.parsed.has("--spider", "-O", "--output-document")):
         raise call.refuse("name the file with -O, or use curl.")
     if not call.parsed.operands:
@@ -88,14 +105,33 @@ def _wget(call: CommandCall) -> None:
 def _httpie(call: CommandCall) -> None:
     words = list(call.parsed.operands)
     if words and re.fullmatch(r"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS", words[0].text or ""):
+        _only_asks(call, words[:1], sends=False)
         words.pop(0)
     if not words:
         raise call.refuse("needs an address on localhost, such as http://localhost:3000/.")
+    if call.context.mode == "sync" and any(map(_is_field, words[1:])):
+        _only_asks(call, [], sends=True)
     text = words[0].text or words[0].prefix
     check_url(call, ShellWord.literal("localhost" + text) if text.startswith(":") else words[0])
     for word in words[1:]:
         if "@" in (word.text or "@"):
             raise call.refuse("sending files is not allowed.")
+
+
+def _is_field(word: ShellWord) -> bool:
+    """Whether an argument of httpie is sent in the body: `name=text`, `name:=json`."""
+    return re.search(r"(?<!=)=(?!=)", word.text or "=") is not None
+
+
+def _load(call: CommandCall) -> None:
+    """Tools that send one request many times."""
+    _only_asks(call, call.parsed.values("-m"), sends=call.parsed.has("-d"))
+
+
+def _grpcurl(call: CommandCall) -> None:
+    """Calling a method may change something; listing them does not."""
+    asks = len(call.parsed.operands) > 1 and call.parsed.operands[1].text in ("list", "describe")
+    _only_asks(call, [], sends=not asks)
 
 
 def _nc(call: CommandCall) -> None:
@@ -105,4 +141,11 @@ def _nc(call: CommandCall) -> None:
         check(call, "number", word, "the port")
 
 
-VALIDATORS = {"curl": _curl, "wget": _wget, "httpie": _httpie, "nc": _nc}
+VALIDATORS = {
+    "curl": _curl,
+    "wget": _wget,
+    "httpie": _httpie,
+    "nc": _nc,
+    "load": _load,
+    "grpcurl": _grpcurl,
+}

@@ -1,7 +1,8 @@
 """Archives: looking inside, packing and unpacking in the project or under /tmp."""
 
+import posixpath
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from runner.shell_policy.context import CommandCall
 from runner.shell_policy.kinds import check
@@ -34,10 +35,33 @@ _LONG_TEXT = re.compile(
 )
 
 
+@dataclass(slots=True)
+class _State:
+    """What the options read so far say.
+
+    Attributes:
+        folders: where each `-C` leads, in order; a relative one starts from the one before.
+        operands: the files, each with the folder that it is named from.
+    """
+
+    mode: str = ""
+    file: str = ""
+    stdout: bool = False
+    folders: list[str] = field(default_factory=list)
+    operands: list[tuple[ShellWord, str]] = field(default_factory=list)
+
+    @property
+    def folder(self) -> str:
+        return self.folders[-1] if self.folders else ""
+
+    def enter(self, folder: str) -> None:
+        absolute = folder.startswith(("/", "~"))
+        self.folders.append(folder if absolute else posixpath.join(self.folder, folder))
+
+
 def _tar(call: CommandCall) -> None:
     words = list(call.args)
-    state = {"mode": "", "file": "", "folder": ""}
-    operands: list[ShellWord] = []
+    state = _State()
     first = True
     while words:
         word = words.pop(0)
@@ -45,25 +69,26 @@ def _tar(call: CommandCall) -> None:
         if text is None:
             if word.splits or not word.prefix or word.prefix.startswith("-"):
                 raise call.refuse(f"{word.source} could turn into options. Write it out.")
-            operands.append(word)
+            state.operands.append((word, state.folder))
         elif text.startswith("--"):
             _long(call, text, words, state)
         elif text.startswith("-") or first:
             _letters(call, text.lstrip("-"), words, state)
         else:
-            operands.append(word)
+            state.operands.append((word, state.folder))
         first = False
-    _judge(call, state, operands)
+    _judge(call, state)
 
 
-def _letters(
-    call: CommandCall, letters: str, words: list[ShellWord], state: dict[str, str]
-) -> None:
+def _letters(call: CommandCall, letters: str, words: list[ShellWord], state: _State) -> None:
     for index, letter in enumerate(letters):
         if letter in "fC":
             rest = letters[index + 1 :] if call.args and f"-{letters}" in _texts(call) else ""
             value = rest or (call.literal(words.pop(0), f"-{letter}") if words else "")
-            state["file" if letter == "f" else "folder"] = value
+            if letter == "f":
+                state.file = value
+            else:
+                state.enter(value)
             if rest:
                 return
         elif letter not in _LETTERS:
@@ -71,52 +96,51 @@ def _letters(
                 f"the option -{letter} is not allowed. Use t, c or x with z, j, J, v, f, C."
             )
         elif letter in "ctx":
-            state["mode"] = letter
+            state.mode = letter
         elif letter == "O":
-            state["stdout"] = "yes"
+            state.stdout = True
 
 
 def _texts(call: CommandCall) -> set[str]:
     return {word.text for word in call.args if word.text is not None}
 
 
-def _long(call: CommandCall, text: str, words: list[ShellWord], state: dict[str, str]) -> None:
+def _long(call: CommandCall, text: str, words: list[ShellWord], state: _State) -> None:
     name, equals, value = text.partition("=")
     if name in ("--file", "--directory"):
         value = value if equals else call.literal(words.pop(0), name) if words else ""
-        state["file" if name == "--file" else "folder"] = value
+        if name == "--file":
+            state.file = value
+        else:
+            state.enter(value)
     elif text in _LONG_FLAGS:
         modes = {"--list": "t", "--create": "c", "--extract": "x"}
-        state["mode"] = modes.get(text, state["mode"])
+        state.mode = modes.get(text, state.mode)
     elif not _LONG_TEXT.fullmatch(text):
         raise call.refuse(f"the option {name} is not allowed.")
     elif not equals and words and name != "--wildcards":
         words.pop(0)
 
 
-def _judge(call: CommandCall, state: dict[str, str], operands: list[ShellWord]) -> None:
-    if not state["mode"]:
+def _judge(call: CommandCall, state: _State) -> None:
+    if not state.mode:
         raise call.refuse("needs one of t, c or x.")
-    archive = state["file"]
-    if ":" in archive:
+    if ":" in state.file:
         raise call.refuse("remote archives are not allowed.")
-    if state["folder"]:
-        check(
-            call,
-            "write" if state["mode"] == "x" else "read",
-            ShellWord.literal(state["folder"]),
-            "-C",
-        )
-    if state["mode"] == "c":
-        if archive and archive != "-":
-            check(call, "write", ShellWord.literal(archive), "the archive")
-        for word in operands:
-            check(_below(call, state["folder"]), "tree", word, "the file")
+    for folder in state.folders:
+        check(call, "write" if state.mode == "x" else "read", ShellWord.literal(folder), "-C")
+    has_file = state.file not in ("", "-")
+    if state.mode == "c":
+        if has_file:
+            check(call, "write", ShellWord.literal(state.file), "the archive")
+        for word, folder in state.operands:
+            check(_below(call, folder), "tree", word, "the file")
         return
-    if archive and archive != "-":
-        check(call, "read", ShellWord.literal(archive), "the archive")
-    if state["mode"] == "x" and "stdout" not in state:
-        _check_folder(call, state["folder"] or ".")
+    if has_file:
+        check(call, "read", ShellWord.literal(state.file), "the archive")
+    if state.mode == "x" and not state.stdout:
+        for folder in state.folders or ["."]:
+            _check_folder(call, folder)
 
 
 def _below(call: CommandCall, folder: str) -> CommandCall:
@@ -154,7 +178,9 @@ def _zip(call: CommandCall) -> None:
 
 
 def _gzip(call: CommandCall) -> None:
-    if call.rule.name == "gzip" and call.parsed.has("-k") and not call.parsed.has("-c"):
+    if call.rule.name == "gzip" and call.parsed.has("-k", "--keep") and not call.parsed.has("-c"):
+        if call.parsed.has("-r", "--recursive"):
+            raise call.refuse("-r changes whole folders. Name the files.")
         for word in call.parsed.operands:
             text = call.literal(word, "the file")
             check(call, "write", ShellWord.literal(text.removesuffix(".gz")), "the file")

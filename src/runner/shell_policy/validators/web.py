@@ -14,7 +14,7 @@ from runner.shell_policy.validators.python import protect
 from runner.shell_policy.validators.written import judge_written
 
 _FLAGS = re.compile(
-    r"--(?:test|test-only|watch|no-warnings|enable-source-maps|experimental-[\w-]+|trace-[\w-]+|expose-gc|check|harmony[\w-]*"
+    r"--(?:test|test-only|watch|no-warnings|enable-source-maps|experimental-(?!sea-config|default-config|config-file|loader|policy)[\w-]+|trace-[\w-]+|expose-gc|check|harmony[\w-]*"
     r"|test-(?:name-pattern|concurrency|timeout|skip-pattern|coverage-[\w-]+|shard)=[\w .:/^$|*()-]+|test-reporter=(?:spec|tap|dot|junit|lcov)|max-old-space-size=\d+"
     r"|stack-trace-limit=\d+|unhandled-rejections=\w+|input-type=\w+|no-deprecation|throw-deprecation|use-strict|test-force-exit|strip-types|preserve-symlinks)|-c"
 )
