@@ -34,7 +34,9 @@ def _refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 COUNTS = {"total": 3, "passed": 1, "blocked": 1, "pending": 1}
 
 
-@pytest.mark.parametrize("form", ["-p {}", "-p{}", "-qp {}", "--project-dir {}", "--project-dir={}"])
+@pytest.mark.parametrize(
+    "form", ["-p {}", "-p{}", "-qp {}", "--project-dir {}", "--project-dir={}"]
+)
 @pytest.mark.parametrize("command", ["run", "sync"])
 def test_the_counts_are_those_of_the_project_that_was_named(
     planned: Path, capsys: pytest.CaptureFixture[str], command: str, form: str
