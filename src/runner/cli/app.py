@@ -37,7 +37,7 @@ from runner.cli.sync import sync
 _EPILOG = (
     "Start with `runner demo` (no key needed), then write a SPEC.md and `runner run`. "
     "Every option can also be given as AUTORUNNER_<NAME> in the environment, or in "
-    ".runner/runner.toml; `runner config show` tells what holds."
+    ".runner/runner.toml; `runner config show` shows the effective values."
 )
 
 app = typer.Typer(
