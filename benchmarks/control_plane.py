@@ -132,13 +132,13 @@ def bench_list(sessions: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), 3)
         sample = next((Path(folder) / ".runner/autonomy/sessions").glob("*.json"))
-        state = bench.plane.core.store.files.read(sample.stem)
+        state = bench.plane.core.store.read(sample.stem)
         if state is None:
             raise SystemExit("the session is gone")
         for number in range(sessions - 1):
             digest = hashlib.sha256(str(number).encode()).hexdigest().upper()
             session_id = "auto_0" + "".join(c for c in digest if c in "0123456789ABCDEF")[:25]
-            bench.plane.core.store.files.write(state.evolve(id=session_id))
+            bench.plane.core.store.commit(state.evolve(id=session_id))
         bench.call("session", "list")
         line = measure(lambda: bench.call("session", "list"), 20)
         print(f"session list, {sessions:6} sessions:            {line}")

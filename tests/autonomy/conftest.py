@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from tests.autonomy.plane import Client, write_status
 
+from runner.autonomy.store.file_store import FileSessionStore
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
@@ -16,5 +18,6 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def client(workspace: Path) -> Client:
-    return Client(workspace)
+def client(workspace: Path, request: pytest.FixtureRequest) -> Client:
+    """A client on files; on what the test's module calls `STORE`, where it has that."""
+    return Client(workspace, store=getattr(request.module, "STORE", FileSessionStore))

@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.autonomy.memory_store import MemoryStore
 from tests.autonomy.plane import Client, Clock
 from tests.autonomy.surface import Caller
 
 from runner.autonomy.access.guard import MOST_REFUSALS
+
+STORE = MemoryStore
+
 
 ONE_REFUSAL = """
 import json, sys

@@ -1,9 +1,13 @@
 """Blocked is a claim: judged with its phase, refuted by a review, and never waited for."""
 
 from tests.autonomy.kit import Caller, make_spec
+from tests.autonomy.memory_store import MemoryStore
 from tests.autonomy.plane import Client, write_status
 
 from runner.autonomy.enums import TaskStatus
+
+STORE = MemoryStore
+
 
 CLAIMED = {"B": "There is no database."}
 

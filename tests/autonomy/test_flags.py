@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.autonomy.memory_store import MemoryStore
 from tests.autonomy.plane import Client
 from tests.autonomy.surface import Caller, flag, write_configuration
 from tests.autonomy.test_roles import WELL_FORMED
@@ -15,6 +16,9 @@ from runner import __version__
 from runner.autonomy.access.callers import COMMAND_FLAGS, Key
 from runner.config.feature_flags import FEATURE_FLAGS, resolve_flags
 from runner.errors import ConfigError
+
+STORE = MemoryStore
+
 
 GATED = sorted(
     {

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.autonomy.plane import START
 
 from runner.autonomy.models import JournalEntry
-from runner.autonomy.store.journal import GENESIS, Journal
+from runner.autonomy.store.journal import Journal
+from runner.autonomy.store.port import GENESIS
 
 _TEXT = st.text(max_size=40)
 

@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.autonomy.memory_store import MemoryStore
 from tests.autonomy.plane import Client
 
 from runner.autonomy.codes import CODES, ErrorCode
+
+STORE = MemoryStore
+
 
 _JSON = st.recursive(
     st.none()

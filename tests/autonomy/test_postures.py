@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.autonomy.memory_store import MemoryStore
 from tests.autonomy.plane import Client
 from tests.autonomy.surface import Caller, write_configuration
 
@@ -11,6 +12,9 @@ from runner.autonomy.access.postures import PROFILES
 from runner.autonomy.assembly import open_control_plane
 from runner.config.postures import Posture
 from runner.errors import ConfigError
+
+STORE = MemoryStore
+
 
 TABLE = {
     "unattended": (False, False, "strict", True, True, 100, 3, 3),

@@ -8,6 +8,7 @@ import pytest
 from tests.autonomy.plane import Client, write_status
 
 from runner.autonomy.store.documents import file_part
+from runner.autonomy.store.trust import Trust
 
 Json = dict[str, Any]
 FINDING = {
@@ -131,7 +132,8 @@ def test_what_a_session_left_goes_with_it(client: Client) -> None:
     client.clock.wait(days=8)
     client.plane.maintain()
     assert not (client.workspace / review["review_path"]).exists()
-    assert client.plane.core.store.anchors.read(client.session_id) is None
+    anchors = Trust(client.workspace.parent / "key").anchors(client.workspace)
+    assert anchors.read(client.session_id) is None
 
 
 # Signed evidence

@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.autonomy.memory_store import MemoryStore
 from tests.autonomy.plane import Client
 from tests.autonomy.surface import Caller
 
 from runner.autonomy.access.callers import LOOP_COMMANDS, MUTATIONS, PRIVILEGES, REQUIRED_ROLES, Key
 from runner.config.postures import Role
+
+STORE = MemoryStore
+
 
 WELL_FORMED: dict[Key, dict[str, Any]] = {
     ("session", "reset"): {"session_id": "auto_01J00000000000000000000000"},

@@ -1,6 +1,7 @@
 """Sessions on disk: start, status, pause, resume, rebase, end, list, reset, and their lookup."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -361,7 +362,10 @@ def test_a_lost_index_is_built_again(client: Client) -> None:
 
 
 def test_an_index_entry_without_a_session_is_stale(client: Client) -> None:
-    client.plane.core.store.index.put("demo", "auto_01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    client.start()
+    client.session_file().unlink()
+    shutil.rmtree(client.workspace.parent / "key" / "anchors")
+    assert client.plane.core.store.active() == {"demo": client.session_id}
     assert client.refused("step", "next") == "NO_ACTIVE_SESSION"
     assert client.start()["status"] == "running"
 

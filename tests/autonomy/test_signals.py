@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import pytest
+from tests.autonomy.memory_store import MemoryStore
 from tests.autonomy.plane import Client
 
 from runner.autonomy.codes import CODES, ErrorCode
@@ -19,6 +20,9 @@ from runner.autonomy.signals import (
     loop_signal,
     recommended_actions,
 )
+
+STORE = MemoryStore
+
 
 SESSION = "auto_01J00000000000000000000000"
 FACTS = {"session_id": SESSION, "gate_attempt_id": "gate_1"}

@@ -13,7 +13,7 @@ from runner.autonomy.enums import SessionStatus, TaskStatus
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.models import Outbox, SessionState, TaskChange
 from runner.autonomy.spec.source import SpecSource
-from runner.autonomy.store.facade import settle
+from runner.autonomy.store.file_store import settle
 from runner.autonomy.store.gc import has_expired
 from runner.autonomy.store.journal import Journal
 from runner.autonomy.store.layout import Layout

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.autonomy.plane import Client, statuses, write_status
 
+from runner.autonomy.store.trust import Trust
+
 Json = dict[str, Any]
 
 
@@ -276,7 +278,7 @@ def test_a_wiped_workspace_starts_anew_and_says_so(working: Client) -> None:
 
 def test_a_lost_session_does_not_stand_before_the_one_that_replaced_it(working: Client) -> None:
     lost = working.session_id
-    anchors = working.plane.core.store.anchors
+    anchors = Trust(working.workspace.parent / "key").anchors(working.workspace)
     note = anchors.read(lost)
     assert note is not None
     _delete_everything(working)

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tests.autonomy.memory_store import MemoryStore
 from tests.autonomy.plane import Client
 from tests.autonomy.surface import Caller
+
+STORE = MemoryStore
 
 
 def waive(client: Client, phase_id: str = "p1") -> dict[str, object]:

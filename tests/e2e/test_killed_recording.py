@@ -73,7 +73,7 @@ def test_a_replay_goes_to_where_the_recording_ends_and_says_so(
         stdin=subprocess.DEVNULL,
     )
     result = json.loads(done.stdout)
-    assert (done.returncode != 0, result["deliverables"]["passed"]) == (True, 1)
+    assert (done.returncode != 0, result["deliverables"]["claimed"]) == (True, 1)
     assert result["divergences"][0] == (
         "Turn 1 of coding CLI-002 (iteration 3): None of the recording's 2 sessions is for this "
         "prompt (or it was asked before): the recorded run ended or was killed earlier, or went "

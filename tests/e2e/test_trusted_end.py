@@ -212,7 +212,8 @@ def test_a_plan_that_is_never_accepted_is_not_worked_on(tmp_path: Path) -> None:
         seen = markers(ours)
     assert (result["exit_reason"], result["exit_code"]) == ("paused", 3)
     assert not [marker for marker in seen if "instruction=coding" in marker]
-    assert result["recommended_actions"][0]["command"] == "runner run --no-plan-review"
+    commands = [action["command"] for action in result["recommended_actions"]]
+    assert "runner run --no-plan-review" in commands
 
 
 @pytest.mark.storm

@@ -6,6 +6,7 @@ import pytest
 from tests.loop.bench import SPEC_ID, Bench
 from tests.loop.fakes import COMPLETED, FakeSession, deliverable
 
+from runner.autonomy.client import SessionAnswer
 from runner.deliverables.model import Status
 from runner.deliverables.review import Verdict
 from runner.events import ExitReason, Notice, SessionResult
@@ -97,8 +98,9 @@ async def test_an_edited_spec_has_a_signal_and_a_command(tmp_path: Path) -> None
 async def test_a_session_that_was_tampered_with_is_no_ordinary_failure(
     signal: str, reason: ExitReason
 ) -> None:
-    answer = {"status": "failed", "failure_reason": "state_corrupt", "session_signal": signal}
-    assert ending_of(answer, None, stalled=False).reason is reason
+    answer = {"session_id": "auto_1", "status": "failed", "failure_reason": "state_corrupt"}
+    told = SessionAnswer.of(answer | {"session_signal": signal})
+    assert ending_of(told, None, stalled=False).reason is reason
 
 
 async def test_under_the_manual_policy_a_review_is_not_said_to_fail(tmp_path: Path) -> None:

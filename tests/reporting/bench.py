@@ -1,12 +1,14 @@
 """A workspace with a control plane, and the report of it."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.autonomy.plane import START, Client, write_status
 
 from runner.autonomy.commands.listing import Listing
+from runner.autonomy.store.port import Page, SessionStore
 from runner.credentials import Redactor
 from runner.events import (
     RunEvent,
@@ -98,8 +100,8 @@ class Bench:
             project_dir=self.project,
             view=view,
             siblings=listing.summaries("demo"),
-            page_of=core.store.journal(view["session_id"]).page,
-            reviews=core.store.layout.root / "reviews",
+            page_of=partial(_page, core.store, view["session_id"]),
+            read_review=core.store.read_review,
             run_command="runner run",
             sync_command="runner sync",
             redact=Redactor({}).text,
@@ -126,3 +128,9 @@ def paid(cost: float, *, seconds: float = 60.0, tokens: int = 100) -> SessionRes
 
 def _nobody(_event: RunEvent) -> None:
     pass
+
+
+def _page(store: SessionStore, session_id: str, limit: int, end: int | None) -> Page:
+    page = store.page(session_id, limit, end)
+    assert page is not None
+    return page

@@ -12,7 +12,7 @@ from runner.app.workspace_flag import place_to_name
 from runner.autonomy.codes import RefusedError
 from runner.autonomy.commands.listing import Listing
 from runner.autonomy.placing import placed
-from runner.autonomy.store.journal import Page
+from runner.autonomy.store.port import Page
 from runner.config.project import resolve_project
 from runner.credentials import Redactor
 from runner.deliverables.repository import StatusRepository
@@ -40,13 +40,13 @@ def sources_of(project: Path, session_id: str | None) -> Sources:
     with sessions_readable():
         view = _view(listing, project, session_id)
         siblings = listing.summaries(str(view.get("spec_id")))
-    store = core.store
+    store, own = core.store, view["session_id"]
     return Sources(
         project_dir=project,
         view=placed(view, place_to_name(project)),
         siblings=siblings,
-        page_of=store.journal(own).page if (own := view["session_id"]) else _no_page,
-        reviews=store.layout.root / "reviews",
+        page_of=lambda limit, end: (own and store.page(own, limit, end)) or Page((), None),
+        read_review=store.read_review,
         run_command=_command("run", project),
         sync_command=_command("sync", project),
         redact=Redactor(os.environ).text,
@@ -76,10 +76,6 @@ def _was_worked_on(project: Path) -> bool:
         return any(line is not None for line in history_lines(project))
     except OSError:
         return False
-
-
-def _no_page(_limit: int, _end: int | None) -> Page:
-    return Page((), None)
 
 
 def _chosen(listing: Listing, session_id: str) -> dict[str, Any]:

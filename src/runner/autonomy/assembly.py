@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.autonomy.access.callers import Policy, adapt_defaults
 from runner.autonomy.access.postures import PROFILES
 from runner.autonomy.service import ControlPlane, new_ulid, utc_now
-from runner.autonomy.store.facade import LOCK_SECONDS
+from runner.autonomy.store.file_store import LOCK_SECONDS
 from runner.config.feature_flags import resolve_flags
 from runner.config.postures import Standing, Surface, resolve_standing
 from runner.config.runner_file import RunnerFile, load_runner_file

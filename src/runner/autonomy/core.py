@@ -1,6 +1,6 @@
 """What every command needs: the store, the spec, the clock, and how a session is found."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,10 +21,9 @@ from runner.autonomy.models import SessionState
 from runner.autonomy.params import SessionParams
 from runner.autonomy.spec.source import SpecSource, SpecUnreadableError
 from runner.autonomy.spec.structure import Spec
-from runner.autonomy.store.facade import Loaded, SessionStore
-from runner.autonomy.store.journal import Tail
+from runner.autonomy.store.port import Loaded, SessionStore, SessionVanishedError, Tail
 from runner.autonomy.store.trust import Trust
-from runner.errors import RunnerError, StateCorruptError, StateError
+from runner.errors import RunnerError, StateCorruptError
 
 _EXPIRIES = (
     ErrorCode.STEP_PROOF_EXPIRED,
@@ -121,10 +120,10 @@ class Core:
             RefusedError: SESSION_NOT_FOUND, NO_ACTIVE_SESSION or AMBIGUOUS_ACTIVE_SESSION.
         """
         if params.session_id is not None:
-            if not self.store.files.exists(params.session_id):
+            if not self.store.exists(params.session_id):
                 raise not_found(params.session_id)
             return params.session_id
-        entries = self.store.index.read()
+        entries = self.store.active()
         found = [i for spec, i in entries.items() if params.spec_id in (None, spec)]
         if len(found) > 1:
             found = [session_id for session_id in found if self._is_live(session_id)]
@@ -134,7 +133,7 @@ class Core:
                 "More than one session is live.",
                 details={"session_ids": sorted(found)},
             )
-        if found and self.store.files.exists(found[0]):
+        if found and self.store.exists(found[0]):
             return found[0]
         raise no_active_session()
 
@@ -158,14 +157,14 @@ class Core:
         session_id = self.resolve(params)
         with self.store.session_lock(session_id):
             try:
-                loaded = self.store.load(session_id)
+                loaded = self.store.load(session_id, audited=audited)
             except (StateCorruptError, MigrationError) as error:
                 raise unrecoverable(session_id, error) from error
             if loaded is None:
                 raise not_found(session_id)
             if params.session_id is None and not _is_found(loaded.state, step_id):
                 raise no_active_session()
-            held = self._held(loaded, self.store.audit(loaded.state) if audited else None)
+            held = self._held(loaded)
             held.state = self.policy.adapted(held.state)
             note_session(held.state)
             try:
@@ -174,10 +173,10 @@ class Core:
                 self._remember_expiry(held, error)
                 raise
 
-    def _held(self, loaded: Loaded, found: str | None) -> Held:
+    def _held(self, loaded: Loaded) -> Held:
         """Return the session, with what is wrong beside it noted for its journal."""
         held = Held(loaded.state, list(loaded.warnings), tail=loaded.tail)
-        problem, env = loaded.problem or found, self.env(loaded.state)
+        problem, env = loaded.problem, self.env(loaded.state)
         if problem is not None:
             held.state = note_problem(held.state, problem, env.now)
             others = (warning for warning in loaded.warnings if warning != problem)
@@ -205,18 +204,18 @@ class Core:
             spec_id: the spec; None for any, since all specs of a workspace share its statuses.
             starting: pass over a session that vanished with all its files: a start replaces it.
         """
-        entries = self.store.index.read()  # a damaged index fails closed, also here
+        entries = self.store.active()  # a damaged index fails closed, also here
         vanished = (
             None  # counts only where no other does: a start that was cut short forgets it late
         )
-        for session_id in sorted(self.store.files.ids()):
+        for session_id in sorted(self.store.ids()):
             try:
-                state = self.store.files.read(session_id)
-            except (StateCorruptError, MigrationError):
-                gone = self.store.files.has_vanished(session_id)
+                state = self.store.read(session_id)
+            except (StateCorruptError, MigrationError) as error:
+                gone = isinstance(error, SessionVanishedError)
                 if starting and gone and session_id not in entries.values():
                     continue
-                if spec_id is None or self._owner(session_id, entries) in (None, spec_id):
+                if spec_id is None or self.store.owner_of(session_id) in (None, spec_id):
                     if not gone:
                         return session_id
                     vanished = vanished or session_id
@@ -225,23 +224,6 @@ class Core:
             if state is not None and fits and not state.status.is_terminal:
                 return session_id
         return vanished
-
-    def spec_of(self, session_id: str) -> str | None:
-        """Return the spec of a session that can't be read, as far as anybody knows.
-
-        It never fails, so that a damaged session can be shown and removed without an index.
-        """
-        try:
-            entries = self.store.index.read()
-        except StateError:
-            entries = {}
-        return self._owner(session_id, entries)
-
-    def _owner(self, session_id: str, entries: Mapping[str, str]) -> str | None:
-        anchor = self.store.anchors.read(session_id)
-        if anchor is not None:
-            return anchor.spec_id
-        return next((spec for spec, session in entries.items() if session == session_id), None)
 
     def commit(self, held: Held, transition: Transition) -> None:
         """Write what a transition made of a held session, if it made anything of it."""
@@ -288,7 +270,7 @@ class Core:
 
     def _is_live(self, session_id: str) -> bool:
         try:
-            state = self.store.files.read(session_id)
+            state = self.store.read(session_id)
         except (StateCorruptError, MigrationError):
             return True
         return state is not None and not state.status.is_terminal

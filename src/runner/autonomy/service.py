@@ -53,8 +53,9 @@ from runner.autonomy.params import (
     parse,
 )
 from runner.autonomy.spec.source import SpecSource
-from runner.autonomy.store.facade import LOCK_SECONDS, SessionStore
+from runner.autonomy.store.file_store import LOCK_SECONDS, FileSessionStore
 from runner.autonomy.store.layout import user_state_directory, workspace_directory
+from runner.autonomy.store.port import StoreFactory
 from runner.autonomy.store.trust import Trust
 from runner.credentials import KEYS_BY_THEIR_FORM
 from runner.errors import RunnerError
@@ -110,6 +111,7 @@ class ControlPlane:
         redact: takes credentials out of the texts of a caller, before anything is done with them.
         tree_of: returns what identifies the work tree, so that nothing counts as verified that
             was changed since. None leaves it to the reports.
+        store: makes the store of sessions.
     """
 
     def __init__(
@@ -127,6 +129,7 @@ class ControlPlane:
         signed_evidence: bool = False,
         redact: Callable[[str], str] = KEYS_BY_THEIR_FORM.text,
         tree_of: Callable[[], str] | None = None,
+        store: StoreFactory = FileSessionStore,
     ) -> None:
         self.workspace = workspace
         self._redact = redact
@@ -145,13 +148,14 @@ class ControlPlane:
             signed_evidence=signed_evidence,
             redact=redact,
             tree_of=tree_of,
+            store=store,
         )
         trust = Trust(key_directory or user_state_directory())
         source = SpecSource(
             workspace, common_verification=common_verification, lock_timeout=lock_seconds
         )
         self.core = Core(
-            store=SessionStore(workspace, source, trust, lock_seconds),
+            store=store(workspace, source, trust, lock_seconds),
             source=source,
             clock=clock,
             new_id=new_id,

@@ -163,9 +163,10 @@ def resume_context(core: Core, state: SessionState, spec: Spec, last: str | None
 
 def _files_touched(core: Core, state: SessionState) -> tuple[dict[str, list[str]], bool]:
     try:
-        entries = core.store.journal(state.id).page(200).entries
+        page = core.store.page(state.id, 200)
     except OSError:
         return {}, False
+    entries = page.entries if page is not None else ()
     touched: dict[str, list[str]] = {}
     for entry in entries:
         data = entry.get("data", {})

@@ -159,9 +159,9 @@ def answer_of(
 
 def _session(project: Path, spec_id: str) -> dict[str, Any] | None:
     """Return the autonomous session to take up, None where there never was one."""
-    from runner.autonomy.store.layout import Layout  # noqa: PLC0415 - for those who have sessions
+    from runner.autonomy.store.layout import has_sessions  # noqa: PLC0415 - few have sessions
 
-    if not any(Layout.of(project).sessions.glob("auto_*.json")):
+    if not has_sessions(project):
         return None
     from runner.app.control_plane import latest_session  # noqa: PLC0415 - pydantic is slow
 

@@ -1,8 +1,8 @@
 """A plan that has passed by `status.json` alone: who has judged it, and does it hold? (ADR 0407)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from runner.autonomy.client import SessionView
 from runner.autonomy.engine.progress import Progress
 from runner.autonomy.enums import SessionStatus
 from runner.autonomy.service import new_ulid
@@ -21,7 +21,7 @@ UNKNOWN = (
 CHANGED = "The files are not those on which the last session verified everything"
 
 
-def was_judged(view: Mapping[str, Any], file: StatusFile | None, *, rolled_back: bool) -> bool:
+def was_judged(view: SessionView, file: StatusFile | None, *, rolled_back: bool) -> bool:
     """Whether the last session of a spec has judged the work as it is.
 
     Args:
@@ -29,7 +29,7 @@ def was_judged(view: Mapping[str, Any], file: StatusFile | None, *, rolled_back:
         file: the plan as it is on disk.
         rolled_back: whether the tree was changed by a rollback since.
     """
-    completed = view["status"] == SessionStatus.COMPLETED
+    completed = view.status is SessionStatus.COMPLETED
     return completed and not rolled_back and not other_phases(view, file)
 
 

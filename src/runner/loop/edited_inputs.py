@@ -5,12 +5,12 @@ steps. A step may span many sessions, so here both are looked at before each of 
 are told while a session still runs (docs/decisions/0406).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import anyio
 
+from runner.autonomy.client import SessionView
 from runner.autonomy.spec.source import build_spec
 from runner.deliverables.model import StatusFile
 from runner.deliverables.spec_text import SpecText
@@ -109,16 +109,16 @@ class Edits:
         return None if file is None else build_spec(file, title="").structure_hash
 
 
-def other_phases(view: Mapping[str, Any], file: StatusFile | None) -> bool:
+def other_phases(view: SessionView, file: StatusFile | None) -> bool:
     """Whether a session works by other phases, or by more or fewer deliverables, than there are.
 
     Args:
         view: of the session.
         file: the plan as it is on disk.
     """
-    rows = (view.get("progress") or {}).get("phases")
+    rows = view.progress.phases
     if file is None or rows is None:
         return False
     phases = build_spec(file, title="").phases
-    known = [(row["phase_id"], row["tasks_total"]) for row in rows]
+    known = [(row.phase_id, row.tasks_total) for row in rows]
     return known != [(phase.id, len(phase.tasks)) for phase in phases]

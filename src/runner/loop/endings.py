@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from runner.autonomy.client import RecommendedAction, SessionAnswer, SessionView
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
@@ -49,7 +50,7 @@ def plan_ending(file: StatusFile | None) -> Ending | None:
     return evaluate(Situation(RunLimits(), file=file), PLAN_RULES)
 
 
-def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bool) -> Ending:
+def ending_of(answer: SessionAnswer, file: StatusFile | None, *, stalled: bool) -> Ending:
     """Return how a run ends whose session gives no further step.
 
     Args:
@@ -57,12 +58,11 @@ def ending_of(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bo
         file: the deliverables.
         stalled: whether the last steps failed because agents changed nothing.
     """
-    status = answer["status"]
-    if status == SessionStatus.COMPLETED:
+    if answer.status is SessionStatus.COMPLETED:
         return passed_ending(file)
-    if status == SessionStatus.FAILED:
+    if answer.status is SessionStatus.FAILED:
         return _failed(answer)
-    if status == SessionStatus.ENDED:
+    if answer.status is SessionStatus.ENDED:
         return Ending(
             ExitReason.PAUSED,
             "The autonomous session was ended from outside",
@@ -145,21 +145,21 @@ def signal_of(ending: Ending) -> str:
     return LoopSignal.SPEC_COMPLETE if done else LoopSignal.PAUSED_NEEDS_ATTENTION
 
 
-def told(view: Mapping[str, Any]) -> dict[str, Any]:
+def result_details(view: SessionView) -> dict[str, Any]:
     """Return what a session's view says for the result object (CONTRACT §3)."""
-    gates = view.get("phase_gates") or {}
+    gates = view.data.get("phase_gates") or {}
     return {
-        "session_id": view["session_id"],
-        "loop_signal": view.get("session_signal"),
-        "pause_reason": view["pause_reason"],
-        "failure_reason": view["failure_reason"],
-        "recommended_actions": view.get("recommended_actions") or [],
+        "session_id": view.session_id,
+        "loop_signal": view.signal,
+        "pause_reason": view.pause_reason,
+        "failure_reason": view.failure_reason,
+        "recommended_actions": view.data.get("recommended_actions") or [],
         "gates": [
             {"phase_id": phase_id, "verdict": gate["verdict"], "cycles": gate["cycles"]}
             for phase_id, gate in gates.items()
             if gate["verdict"] is not None
         ],
-        "phases": phase_rows(view),
+        "phases": phase_rows(view.data),
     }
 
 
@@ -167,29 +167,24 @@ def _listed(names: object) -> str:
     return ", ".join(map(str, names)) if isinstance(names, list | tuple) else str(names)
 
 
-def _failed(answer: Mapping[str, Any]) -> Ending:
-    details = answer.get("details") or {}
-    if answer["failure_reason"] == FailureReason.SPEC_STRUCTURE_CHANGED:
-        return structure_changed(details.get("spec_drift"))
-    said = (
-        details.get("message") or f"The autonomous session has failed: {answer['failure_reason']}"
-    )
-    signal = answer.get("session_signal", answer.get("loop_signal"))
-    violated = signal == LoopSignal.BLOCKED_RUNTIME
+def _failed(answer: SessionAnswer) -> Ending:
+    if answer.failure_reason is FailureReason.SPEC_STRUCTURE_CHANGED:
+        return structure_changed(answer.details.spec_drift)
+    said = answer.details.message or f"The autonomous session has failed: {answer.failure_reason}"
+    violated = answer.signal == LoopSignal.BLOCKED_RUNTIME
     reason = ExitReason.BLOCKED_RUNTIME if violated else ExitReason.FAILED
     return Ending(reason, said, _advice(answer))
 
 
-def _paused(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bool) -> Ending:
-    reason, step = answer["pause_reason"], answer.get("next_step") or {}
-    said = step.get("message") or f"The autonomous session is paused: {reason}"
+def _paused(answer: SessionAnswer, file: StatusFile | None, *, stalled: bool) -> Ending:
+    reason, step = answer.pause_reason, answer.next_step
+    message = None if step is None else step.message
+    said = message or f"The autonomous session is paused: {reason}"
     if reason == PauseReason.PHASE_COMPLETE:
         return Ending(ExitReason.PHASE_COMPLETE, said.partition(" Resume")[0], _PHASE_COMPLETE)
-    ack = answer.get("pending_manual_gate_ack")
+    ack = answer.pending_manual_gate_ack
     if reason == PauseReason.GATE_REVIEW_REQUIRED and ack:
-        said = (
-            f"The review of {ack['phase_id']} says {ack['verdict']}; a person must acknowledge it."
-        )
+        said = f"The review of {ack.phase_id} says {ack.verdict}; a person must acknowledge it."
     if reason == PauseReason.BLOCKED:
         found = plan_ending(file)
         if found is not None and found.reason is ExitReason.ALL_BLOCKED:
@@ -198,35 +193,31 @@ def _paused(answer: Mapping[str, Any], file: StatusFile | None, *, stalled: bool
     if reason == PauseReason.ERROR_THRESHOLD and stalled:
         return Ending(
             ExitReason.STALLED,
-            f"{said} {_last_error(answer)}".strip(),
+            f"{said} {answer.details.last_error or ''}".strip(),
             "A clearer SPEC.md, a missing tool or a denied command is the usual cause; "
             f"`runner run --debug` shows what the agent tries. {_GOES_ON}",
         )
     if reason == PauseReason.ERROR_THRESHOLD:
-        said = f"{said} {_last_error(answer)}".strip()
+        said = f"{said} {answer.details.last_error or ''}".strip()
     return Ending(ExitReason.PAUSED, said, _advice(answer))
 
 
-def _last_error(answer: Mapping[str, Any]) -> str:
-    return str((answer.get("details") or {}).get("last_error") or "")
-
-
-def _advice(answer: Mapping[str, Any]) -> str:
+def _advice(answer: SessionAnswer) -> str:
     """Return what can be done: what only a person may decide with its command, then to go on.
 
     A command stands on a line of its own, to be copied.
     """
-    actions = answer.get("recommended_actions") or ()
-    looks = [_said(action) for action in actions if action["action"] == "inspect"]
-    decisive = [a for a in actions if a["action"] not in ("resume", "inspect") and a.get("command")]
-    told = [f"{a['description'].rstrip('.')}:\n  {a['command']}" for a in decisive]
+    actions = answer.recommended_actions
+    looks = [_sentence(action) for action in actions if action.action == "inspect"]
+    decisive = [a for a in actions if a.action not in ("resume", "inspect") and a.command]
+    told = [f"{a.description.rstrip('.')}:\n  {a.command}" for a in decisive]
     if not looks and not told:
         return _GOES_ON
     return "\n".join([*looks, *told, f"Then {_GOES_ON}"])
 
 
-def _said(action: Mapping[str, Any]) -> str:
-    """Return an action as a sentence; its command stands in quotes, so that it can be copied."""
-    command = action.get("command")
-    description = str(action["description"])
-    return f"{description.rstrip('.')}: `{command}`." if command else description
+def _sentence(action: RecommendedAction) -> str:
+    """Return an action as a sentence, with its command in quotes to be copied."""
+    if not action.command:
+        return action.description
+    return f"{action.description.rstrip('.')}: `{action.command}`."

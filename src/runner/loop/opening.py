@@ -1,9 +1,10 @@
 """Begin an autonomous session, or take up the one that is there (DESIGN §4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runner.autonomy.client import CompletedTask, ResumeContext, SessionAnswer, SessionView
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, PauseReason, SessionStatus
 from runner.events import Notice
@@ -17,7 +18,7 @@ _BEGUN = (
 )
 
 
-def resumption_text(context: Mapping[str, Any] | None) -> str:
+def resumption_text(context: ResumeContext | None) -> str:
     """Return the text for the first prompt after work was taken up again.
 
     Args:
@@ -26,21 +27,17 @@ def resumption_text(context: Mapping[str, Any] | None) -> str:
     """
     parts = [_BEGUN]
     if context is not None:
-        if context.get("last_pause_reason"):
-            parts.append(f"It ended because of: {context['last_pause_reason']}.")
-        done = _completed(context.get("recent_completed_tasks") or ())
+        if context.last_pause_reason:
+            parts.append(f"It ended because of: {context.last_pause_reason}.")
+        done = "\n".join(map(_line, context.recent_completed_tasks))
         if done:
             parts.append(f"Done before, and accepted:\n\n{done}")
     return "\n\n".join(parts)
 
 
-def _completed(tasks: Sequence[Mapping[str, Any]]) -> str:
-    return "\n".join(_line(task) for task in tasks)
-
-
-def _line(task: Mapping[str, Any]) -> str:
-    line = f"- {task['task_id']}: {task.get('title') or 'no longer in the spec'}"
-    files = task.get("files_touched") or []
+def _line(task: CompletedTask) -> str:
+    line = f"- {task.task_id}: {task.title or 'no longer in the spec'}"
+    files = task.files_touched
     if files:
         more = f" and {len(files) - _NAMED_FILES} more" if len(files) > _NAMED_FILES else ""
         line += f" (in {', '.join(files[:_NAMED_FILES])}{more})"
@@ -64,8 +61,8 @@ class Opened:
     """
 
     session_id: str
-    answer: dict[str, Any]
-    view: Mapping[str, Any]
+    answer: SessionAnswer
+    view: SessionView
     memory: str | None = None
 
 
@@ -83,14 +80,14 @@ async def open_session(plane: Plane, spec_id: str, options: Mapping[str, Any]) -
     view = await find_session(plane, spec_id)
     if view is None:
         view = await _start(plane, spec_id, options)
-        if view["created"]:
+        if view.created:
             return await _with_step(plane, view, memory=None)
     if _needs_person(view):
-        return Opened(view["session_id"], dict(view), view)
-    if view.get("effective_status", view["status"]) != SessionStatus.RUNNING:
-        force = {"force": True} if view["status"] == SessionStatus.FAILED else {}
-        view = await plane.ask("session", "resume", session_id=view["session_id"], **force)
-    return await _with_step(plane, view, memory=resumption_text(view.get("resume_context")))
+        return Opened(view.session_id, view, view)
+    if view.effective_status is not SessionStatus.RUNNING:
+        force = view.status is SessionStatus.FAILED
+        view = await plane.resume(view.session_id, force=force)
+    return await _with_step(plane, view, memory=resumption_text(view.resume_context))
 
 
 async def require_startable(plane: Plane, spec_id: str, options: Mapping[str, Any]) -> None:
@@ -100,90 +97,75 @@ async def require_startable(plane: Plane, spec_id: str, options: Mapping[str, An
         PlaneRefusedError: it may not, whatever the plan will be.
     """
     try:
-        await plane.ask("session", "start", spec_id=spec_id, **options)
+        await plane.start(spec_id, options)
     except PlaneRefusedError as refusal:
         if refusal.code not in _NOT_PLANNED:
             raise
 
 
-async def find_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
+async def find_session(plane: Plane, spec_id: str) -> SessionView | None:
     """Return the live session of the spec, None when there is none.
 
     Raises:
         PlaneRefusedError: it was refused for another reason.
     """
     try:
-        return await plane.ask("session", "status", spec_id=spec_id)
+        return await plane.live(spec_id)
     except PlaneRefusedError as refusal:
         if refusal.code not in (ErrorCode.NO_ACTIVE_SESSION, ErrorCode.SESSION_NOT_FOUND):
             raise
         return None
 
 
-async def last_session(plane: Plane, spec_id: str) -> dict[str, Any] | None:
-    """Return the row of the spec's session that changed last, live or not.
-
-    Raises:
-        PlaneRefusedError: it was refused.
-    """
-    listed = await plane.ask("session", "list", spec_id=spec_id, limit=1)
-    return next(iter(listed["sessions"]), None)
-
-
-async def resume(plane: Plane, session_id: str) -> dict[str, Any]:
+async def resume(plane: Plane, session_id: str) -> SessionAnswer:
     """Set a session going again, and return the answer with its next step.
 
     Raises:
         PlaneRefusedError: it was refused.
     """
-    await plane.ask("session", "resume", session_id=session_id)
-    return await plane.ask("step", "next", session_id=session_id)
+    await plane.resume(session_id)
+    return await plane.next(session_id)
 
 
 async def renew(
     plane: Plane, session_id: str, reason: str = "the proof of the step has expired"
-) -> dict[str, Any]:
+) -> SessionAnswer:
     """Have the outstanding step issued anew, with a proof that holds, and return the answer.
 
     Raises:
         PlaneRefusedError: it was refused.
     """
-    view = await plane.ask("session", "status", session_id=session_id)
-    if view.get("effective_status", view["status"]) == SessionStatus.RUNNING:
-        await plane.ask("session", "pause", session_id=session_id, reason=reason)
+    view = await plane.status(session_id)
+    if view.effective_status is SessionStatus.RUNNING:
+        await plane.pause(session_id, reason)
     return await resume(plane, session_id)
 
 
-async def _start(plane: Plane, spec_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
+async def _start(plane: Plane, spec_id: str, options: Mapping[str, Any]) -> SessionView:
     """Start a session; where one is there after all, return that, as not created."""
     try:
-        return await plane.ask(
-            "session", "start", spec_id=spec_id, idempotency_key=_START_KEY, **options
-        )
+        return await plane.start(spec_id, {"idempotency_key": _START_KEY, **options})
     except PlaneRefusedError as refusal:
-        session_id = (refusal.data.get("details") or {}).get("session_id")
+        session_id = refusal.details.get("session_id")
         if refusal.code != ErrorCode.SPEC_SESSION_EXISTS or session_id is None:
             raise
-        view = await plane.ask("session", "status", session_id=session_id)
-        return {**view, "created": False}
+        return await plane.status(session_id)
 
 
-def _needs_person(view: Mapping[str, Any]) -> bool:
-    if view["status"] == SessionStatus.FAILED:
-        return view["failure_reason"] not in _RECOVERABLE
-    return bool(view["pause_reason"] == PauseReason.GATE_REVIEW_REQUIRED)
+def _needs_person(view: SessionView) -> bool:
+    if view.status is SessionStatus.FAILED:
+        return view.failure_reason not in _RECOVERABLE
+    return view.pause_reason is PauseReason.GATE_REVIEW_REQUIRED
 
 
-async def _with_step(plane: Plane, view: Mapping[str, Any], *, memory: str | None) -> Opened:
+async def _with_step(plane: Plane, view: SessionView, *, memory: str | None) -> Opened:
     """Add the outstanding step, or the next one where none is outstanding."""
-    session_id, outstanding = view["session_id"], view["last_step_id"]
+    session_id, outstanding = view.session_id, view.last_step_id
     if outstanding is not None:
-        answer = await plane.ask("step", "replay", session_id=session_id)
-        step = answer.get("next_step")
-        if step is not None and step["step_id"] == outstanding:
+        answer = await plane.replay(session_id)
+        if answer.next_step is not None and answer.next_step.step_id == outstanding:
             return Opened(session_id, answer, view, memory)
-    answer = await plane.ask("step", "next", session_id=session_id)
-    return Opened(session_id, answer, view, memory)
+    return Opened(session_id, await plane.next(session_id), view, memory)
 
 
 _OPTIONS = {
@@ -194,14 +176,14 @@ _OPTIONS = {
 }
 
 
-def unheeded(wanted: Mapping[str, Any], view: Mapping[str, Any]) -> Notice | None:
+def ignored_options(wanted: Mapping[str, Any], view: SessionView) -> Notice | None:
     """Return a warning that names the options without effect, None when all are in force.
 
     Args:
         wanted: what `session start` would be told now.
         view: the session that is there, as `session status` shows it.
     """
-    in_force = {**(view.get("limits") or {}), **view}
+    in_force = view.in_force
     differing = [
         _OPTIONS[name] if value is False else f"{_OPTIONS[name]} {value} (it has {in_force[name]})"
         for name, value in wanted.items()
@@ -209,7 +191,7 @@ def unheeded(wanted: Mapping[str, Any], view: Mapping[str, Any]) -> Notice | Non
     ]
     if not differing:
         return None
-    session_id = view["session_id"]
+    session_id = view.session_id
     return Notice(
         "warning",
         f"The autonomous session {session_id} keeps what it was started with; without effect: "

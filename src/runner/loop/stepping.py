@@ -7,8 +7,11 @@ from typing import Any
 
 import anyio
 
-from runner.autonomy.codes import ErrorCode
+from runner.autonomy.client import SessionAnswer, SessionView
+from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.enums import LoopSignal, PauseReason, SessionStatus, StepType
+from runner.autonomy.envelope import failure
+from runner.autonomy.inputs import StepReport
 from runner.deliverables.model import Status
 from runner.deliverables.spec_text import SpecText
 from runner.events import ExitReason, Notice, SessionOutcome
@@ -22,18 +25,17 @@ from runner.loop.endings import (
     phase_ending,
     plan_ending,
     refusal_ending,
+    result_details,
     signal_of,
-    told,
 )
 from runner.loop.opening import (
     Opened,
     find_session,
-    last_session,
+    ignored_options,
     open_session,
     renew,
     require_startable,
     resume,
-    unheeded,
 )
 from runner.loop.plane import INTERVAL_SECONDS, Heartbeats, Plane, PlaneRefusedError
 from runner.loop.planning import COVER, planned, uncovered_phases
@@ -54,7 +56,6 @@ _OWN_RESTS = frozenset(
 """Pauses that the loop itself resolves: it is there, and its next agent session is a fresh one."""
 
 _PASSED = (ExitReason.ALL_PASSED, ExitReason.PARTLY_PASSED)
-_ENDS = frozenset({StepType.PAUSE, StepType.COMPLETE_SPEC})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +159,8 @@ class SteppedFlow:
         self._claims.release(reported=False)
         if self._session_id is not None:
             with suppress(PlaneRefusedError):
-                view = await self._plane.ask("session", "status", session_id=self._session_id)
-                self._details = {**told(view), **self._details}
+                view = await self._plane.status(self._session_id)
+                self._details = {**result_details(view), **self._details}
 
     def achieved(self) -> object:
         """See `Flow.achieved`."""
@@ -186,15 +187,13 @@ class SteppedFlow:
         if (uncovered := uncovered_phases(self._claims.accepted(), common)) is not None:
             self._sink(Notice("warning", uncovered, COVER))
         opened = await open_session(self._plane, self._settings.spec_id, self._settings.beginning)
-        if (warning := unheeded(self._settings.start, opened.view)) is not None:
+        if (warning := ignored_options(self._settings.start, opened.view)) is not None:
             self._sink(warning)
         return await self._drive(sessions, opened)
 
-    async def _judge_plan(
-        self, sessions: Sessions, live: Mapping[str, Any] | None
-    ) -> Ending | None:
+    async def _judge_plan(self, sessions: Sessions, live: SessionView | None) -> Ending | None:
         """Have the plan reviewed where that is due; return the ending where it is not accepted."""
-        known = live or await last_session(self._plane, self._settings.spec_id)
+        known = live or await self._plane.latest(self._settings.spec_id)
         ending = await self._plan_review.settle(sessions, known=known is not None)
         if ending is not None:
             self._details |= {
@@ -208,24 +207,24 @@ class SteppedFlow:
         ending = plan_ending(self._claims.load())
         if ending is None:
             return None
-        last = await last_session(self._plane, self._settings.spec_id)
+        last = await self._plane.latest(self._settings.spec_id)
         if ending.reason in _PASSED and not await self._is_judged(last):
             return None
-        self._session_id = None if last is None else str(last["session_id"])
+        self._session_id = None if last is None else last.session_id
         self._details = {"loop_signal": signal_of(ending)}
         return ending
 
-    async def _is_judged(self, last: Mapping[str, Any] | None) -> bool:
+    async def _is_judged(self, last: SessionAnswer | None) -> bool:
         """Whether what has passed may count as done, without every phase being judged again."""
         file = self._claims.load()
         if last is None:
             common, verifier = self._settings.common_verification, self._judges("").verifier
             return file is None or await still_holds(file, verifier, common, self._sink)
-        view = await self._plane.ask("session", "status", session_id=last["session_id"])
+        view = await self._plane.status(last.session_id)
         rolled_back = await anyio.to_thread.run_sync(self._settings.rolled_back)
         if not was_judged(view, file, rolled_back=rolled_back):
             return False
-        proven = view.get("proven_tree")
+        proven = view.proven_tree
         if file is None or proven is None or self._settings.tree_of is None:
             return True
         now = await anyio.to_thread.run_sync(self._settings.tree_of)
@@ -289,12 +288,12 @@ class SteppedFlow:
                 self._details[name] = refusal.data[name]
         return refusal_ending(refusal)
 
-    async def _steps(self, context: StepContext, answer: dict[str, Any]) -> Ending:
+    async def _steps(self, context: StepContext, answer: SessionAnswer) -> Ending:
         """Execute step after step; an answer without one ends the run or is resumed over."""
         rested = False
         while True:
-            described = answer.get("next_step")
-            if described is None or described["type"] in _ENDS:
+            described = answer.next_step
+            if described is None or described.ends:
                 if rested or not self._goes_on(answer):
                     return ending_of(answer, self._claims.accepted(), stalled=self._stalled)
                 answer, rested = await resume(self._plane, context.session_id), True
@@ -313,19 +312,19 @@ class SteppedFlow:
             except PlanEditedError:
                 answer = await self._by_new_plan(context.session_id)
 
-    async def _first(self, opened: Opened) -> dict[str, Any]:
+    async def _first(self, opened: Opened) -> SessionAnswer:
         """Return the answer to begin with. A step of another plan is not worth a session."""
         await self._edits.begin()
-        if opened.answer.get("next_step") and other_phases(opened.view, self._claims.accepted()):
+        if opened.answer.next_step and other_phases(opened.view, self._claims.accepted()):
             return await self._by_new_plan(opened.session_id)
         return opened.answer
 
-    async def _by_new_plan(self, session_id: str) -> dict[str, Any]:
+    async def _by_new_plan(self, session_id: str) -> SessionAnswer:
         """Have the control plane look at the plan, which it does before it issues a step."""
         await self._edits.begin()
         return await renew(self._plane, session_id, "the plan was edited")
 
-    async def _execute(self, step: CurrentStep, context: StepContext) -> dict[str, Any]:
+    async def _execute(self, step: CurrentStep, context: StepContext) -> SessionAnswer:
         """Execute the step and report it, unless somebody stopped what would have done it."""
         outcome = await EXECUTORS[step.type](step, context)
         ending = interrupted(context.sessions.situation)
@@ -334,12 +333,12 @@ class SteppedFlow:
             raise RunEndedError(ending)
         return await self._report(step, outcome, context)
 
-    def _goes_on(self, answer: Mapping[str, Any]) -> bool:
+    def _goes_on(self, answer: SessionAnswer) -> bool:
         """Whether a rest is resolved here: `run` is itself the supervisor of seed 003."""
-        if answer["status"] != SessionStatus.PAUSED:
+        if answer.status is not SessionStatus.PAUSED:
             return False
-        reason = answer["pause_reason"]
-        over_phase = reason == PauseReason.PHASE_COMPLETE and not self._settings.one_phase
+        reason = answer.pause_reason
+        over_phase = reason is PauseReason.PHASE_COMPLETE and not self._settings.one_phase
         return over_phase or reason in _OWN_RESTS
 
     def _leaves_only_phase(self, step: CurrentStep) -> bool:
@@ -355,17 +354,13 @@ class SteppedFlow:
 
     async def _report(
         self, step: CurrentStep, outcome: StepResult, context: StepContext
-    ) -> dict[str, Any]:
+    ) -> SessionAnswer:
         """Report, note what follows, and return the answer with the next step."""
         if self._heartbeats is not None:
             # What counts is the context that the next agent session begins with.
             await self._heartbeats.beat(context.sessions.kept_usage)
-        answer = await self._plane.ask(
-            "step",
-            "next",
-            session_id=context.session_id,
-            last_step_result=outcome.report(step, await self._touched(step)),
-        )
+        report = _report_on(step, outcome, await self._touched(step))
+        answer = await self._plane.next(context.session_id, report)
         self._stalled = outcome.stalled
         await self._accepted(step, outcome, context)
         return answer
@@ -393,27 +388,31 @@ class SteppedFlow:
 
     async def _after_refusal(
         self, refusal: PlaneRefusedError, context: StepContext
-    ) -> dict[str, Any]:
+    ) -> SessionAnswer:
         """Go on after a request that came too late, or that nobody waits for any more."""
-        details = refusal.data.get("details") or {}
+        details = refusal.details
         if refusal.code == ErrorCode.STEP_PROOF_EXPIRED or "expired_at" in details:
             return await renew(self._plane, context.session_id)
         if "clock" in details:
             return await renew(self._plane, context.session_id, "the clock went back")
-        view = await self._plane.ask("session", "status", session_id=context.session_id)
-        if view["status"] == SessionStatus.RUNNING:
+        view = await self._plane.status(context.session_id)
+        if view.status is SessionStatus.RUNNING:
             raise refusal
-        return {**view, "next_step": None}
+        return view
 
     async def _report_word(self, step: CurrentStep, context: StepContext) -> None:
         """Report an implemented deliverable without asking for more work."""
         if self._claims.word is not Status.PASSED:
             return
         outcome = StepResult("success", "The run was cut off after the agent had passed it.")
-        await self._plane.ask(
-            "step",
-            "report",
-            session_id=context.session_id,
-            last_step_result=outcome.report(step, await self._touched(step)),
-        )
+        report = _report_on(step, outcome, await self._touched(step))
+        await self._plane.report(context.session_id, report)
         await self._accepted(step, outcome, context)
+
+
+def _report_on(step: CurrentStep, outcome: StepResult, touched: Sequence[str]) -> StepReport:
+    """Return the report. Raises PlaneRefusedError, as the control plane refuses a wrong one."""
+    try:
+        return outcome.report(step, touched)
+    except RefusedError as error:
+        raise PlaneRefusedError(error.message, failure(error, request_id="")["data"]) from error

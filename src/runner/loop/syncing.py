@@ -4,12 +4,13 @@ Seed 001 §3.4, §7.3.3: the first session checks no condition of its own; the t
 it has completed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import anyio
 
+from runner.autonomy.client import SessionView
 from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, SessionStatus
 from runner.deliverables.model import StatusFile
@@ -151,24 +152,25 @@ class TakeOver:
         self._spec_text.note(self._digest)
         self._plan_book.synced(self._before, file)
         view = self._ask("session", "status", spec_id=file.spec_id)
-        if view is not None and (_is_drifted(view) or _differs(self._before, file)):
+        drifted = view and view.failure_reason is FailureReason.SPEC_STRUCTURE_CHANGED
+        if view is not None and (drifted or _differs(self._before, file)):
             self._rebase(view)
 
-    def _rebase(self, view: dict[str, Any]) -> None:
-        session_id = view["session_id"]
-        if view["status"] == SessionStatus.RUNNING:
+    def _rebase(self, view: SessionView) -> None:
+        session_id = view.session_id
+        if view.status is SessionStatus.RUNNING:
             self._ask("session", "pause", session_id=session_id, reason="runner sync")
         # What a sync has deprecated is meant to be gone.
         rebased = self._ask("session", "rebase", session_id=session_id, force=True)
         if rebased is not None:
             self._sink(Notice("info", f"The autonomous session {session_id} works by the new plan"))
 
-    def _ask(self, group: str, command: str, **params: Any) -> dict[str, Any] | None:
-        """Return the data, None after a refusal; people are told of one that matters."""
+    def _ask(self, group: str, command: str, **params: Any) -> SessionView | None:
+        """Return the session, None after a refusal; people are told of one that matters."""
         envelope = self._control_plane.call(group, command, **params)
-        data: dict[str, Any] = envelope["data"]
+        data: Mapping[str, Any] = envelope["data"]
         if envelope["success"]:
-            return data
+            return SessionView.of(data)
         if data["error_code"] != ErrorCode.NO_ACTIVE_SESSION:
             self._sink(
                 Notice(
@@ -178,10 +180,6 @@ class TakeOver:
                 )
             )
         return None
-
-
-def _is_drifted(view: dict[str, Any]) -> bool:
-    return bool(view["failure_reason"] == FailureReason.SPEC_STRUCTURE_CHANGED)
 
 
 def _differs(before: StatusFile | None, after: StatusFile) -> bool:

@@ -1,7 +1,7 @@
 """What a phase was judged by: runs of its verification commands, and reviews."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -115,11 +115,10 @@ class Reviews:
     """Completes what the journal tells of reviews.
 
     Attributes:
-        folder: where the control plane keeps them.
+        read: returns a review's file; raises OSError or ValueError.
     """
 
-    project_dir: Path
-    folder: Path
+    read: Callable[[str], bytes]
     words: Words
 
     def complete(self, reviews: Iterable[Review], gate: Mapping[str, Any]) -> list[Review]:
@@ -140,7 +139,7 @@ class Reviews:
 
     def _document(self, path: str) -> str:
         try:
-            content = read_regular(self.project_dir / path, limit=_MAX_BYTES, within=self.folder)
+            content = self.read(path)
         except (OSError, ValueError):
             return f"[{path or 'The review'} can't be read.]"
         return self.words.text(visible(content.decode("utf-8", "replace")), _DOCUMENT)

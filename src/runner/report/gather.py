@@ -169,7 +169,7 @@ class Sources:
         view: of the autonomous session, its commands as they are to be pasted.
         siblings: the sessions of the spec in short, the oldest first.
         page_of: reads the session's journal.
-        reviews: the folder of reviews.
+        read_review: reads a review that the journal names; raises OSError or ValueError.
         run_command: `runner run` for this project.
         sync_command: `runner sync` for it.
         place: what other commands need to mean this project.
@@ -180,7 +180,7 @@ class Sources:
     view: Mapping[str, Any]
     siblings: Sequence[Mapping[str, Any]]
     page_of: PageOf
-    reviews: Path
+    read_review: Callable[[str], bytes]
     run_command: str
     sync_command: str
     redact: Callable[[str], str]
@@ -277,7 +277,7 @@ class _Gathering:
             costs.efforts,
             history.models_of,
             Receipts.of(self._project, words, _commands(file)),
-            Reviews(self._project, self._sources.reviews, words),
+            Reviews(self._sources.read_review, words),
             words,
         )
         words.omit("older refused tool calls", report.denied_total - len(history.denials))

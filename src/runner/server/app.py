@@ -173,14 +173,9 @@ async def maintain(plane: ControlPlane, seconds: float = MAINTENANCE_SECONDS) ->
     """Do now and every six hours, for ever, what a long-lived server owes its workspace."""
     while True:
         try:
-            done = await anyio.to_thread.run_sync(_maintain, plane, abandon_on_cancel=True)
+            done = await anyio.to_thread.run_sync(plane.maintain, abandon_on_cancel=True)
         except Exception:  # noqa: BLE001 - the server goes on, and tries again
             _LOG.exception("maintenance failed")
         else:
             _LOG.info("maintenance: %s", done)
         await anyio.sleep(seconds)
-
-
-def _maintain(plane: ControlPlane) -> dict[str, int]:
-    # Where nothing was ever started, looking for leftovers must not leave a lock file.
-    return plane.maintain() if plane.core.store.layout.root.is_dir() else {}

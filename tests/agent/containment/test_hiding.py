@@ -178,6 +178,18 @@ def test_what_a_program_needs_below_a_hidden_folder_stays_visible(project: Path)
     assert CANARY not in said
 
 
+@contains
+def test_a_project_in_a_folder_of_a_repository_is_found_by_git(project: Path) -> None:
+    """Project and home are mounts of their own, where git stops unless it is told not to."""
+    repository = Path(os.environ["HOME"]) / "work"
+    inner = repository / "app"
+    inner.mkdir(parents=True)
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    with contained(ContainmentRequest(inner, AGENT)) as box:
+        shown = in_session(box, Instruction.CODING, "git", "rev-parse", "--show-prefix")
+    assert shown == "app/\n"
+
+
 @pytest.fixture
 def scratch(tmp_path: Path) -> Scratch:
     (tmp_path / "scratch").mkdir()

@@ -169,5 +169,5 @@ class Guard:
         session_id = None if spec is None else self.core.live_session(spec.spec_id)
         if session_id is None:
             return None
-        state = self.core.store.files.read(session_id)
+        state = self.core.store.read(session_id)
         return session_id if state is not None and state.write_lock.enforced else None

@@ -55,7 +55,6 @@ class LifecycleCommands:
         """Start a session, or return the one that the same request started before."""
         self._core.policy.check_start(start_options(self._core.defaults, params), params)
         spec = self._startable_spec(params.spec_id)
-        self._core.store.prepare()
         with self._core.store.spec_lock(spec.spec_id):
             existing = self._existing(spec.spec_id, params)
             if existing is not None:
@@ -119,13 +118,13 @@ class LifecycleCommands:
         Sessions that somebody works on are left to them.
         """
         paused = 0
-        for session_id in self._core.store.index.read().values():
+        for session_id in self._core.store.active().values():
             with contextlib.suppress(RunnerError):
                 paused += self._pause_if_stale(session_id)
         return {"paused": paused, "removed": self._core.store.collect_garbage(self._core.clock())}
 
     def _pause_if_stale(self, session_id: str) -> bool:
-        state = self._core.store.files.read(session_id)
+        state = self._core.store.read(session_id)
         if state is None or stale_reason(state, self._core.env(state).now) is None:
             return False
         with self._core.hold(SessionParams(session_id=session_id)) as held:
@@ -149,7 +148,7 @@ class LifecycleCommands:
         if session_id is None:
             return None
         try:
-            state = self._core.store.files.read(session_id)
+            state = self._core.store.read(session_id)
         except (StateCorruptError, MigrationError) as error:
             raise _exists(
                 session_id,
@@ -179,7 +178,6 @@ class LifecycleCommands:
         started = audit_start(started, why, env)
         held = Held(started.state)
         with self._core.store.session_lock(started.state.id):
-            self._core.store.index.put(spec.spec_id, started.state.id)
             self._core.commit(held, started)
         return held
 

@@ -1,11 +1,8 @@
 """session list, session events and the journal: what can be read page by page."""
 
 import base64
-import contextlib
 import json
-import os
-import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from datetime import datetime
 from heapq import nlargest
 from typing import Any, NamedTuple
@@ -19,7 +16,6 @@ from runner.autonomy.enums import EntryType
 from runner.autonomy.integrity import AuditError
 from runner.autonomy.migrations import MigrationError
 from runner.autonomy.params import EventsParams, JournalAddParams, ListParams
-from runner.autonomy.spec.source import CLOCK_TICK_NS
 from runner.autonomy.store.layout import check_session_id
 from runner.autonomy.views import failed_view, session_view, staleness, summary_view
 from runner.errors import StateError
@@ -101,7 +97,7 @@ class Listing:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._known: dict[str, tuple[tuple[int, ...], _Row]] = {}
+        self._known: dict[str, tuple[Hashable, _Row]] = {}
 
     def sessions(self, params: ListParams) -> CommandAnswer:
         """List sessions, the last changed first."""
@@ -158,18 +154,17 @@ class Listing:
             owner, end = decode_cursor("journal", params.cursor, (str, int))
             if owner != session_id:
                 raise invalid_cursor()
-        journal = self._core.store.journal(session_id)
         try:
-            if end is not None and not journal.has_line_end(end):
-                raise invalid_cursor()
-            page = journal.page(params.limit, end)
+            page = self._core.store.page(session_id, params.limit, end)
         except OSError as error:
             raise RefusedError(
                 ErrorCode.STATE_UNWRITABLE,
                 f"The journal can't be read: {error.strerror}.",
                 hint="Check the owner and permissions of .runner/autonomy/journal.",
             ) from error
-        if not page.entries and not self._core.store.files.exists(session_id):
+        if page is None:
+            raise invalid_cursor()
+        if not page.entries and not self._core.store.exists(session_id):
             raise RefusedError(ErrorCode.SESSION_NOT_FOUND, "There is no such session.")
         cursor = None
         if page.next_end is not None:
@@ -195,39 +190,24 @@ class Listing:
             return CommandAnswer(data, tuple(held.warnings))
 
     def _rows(self) -> Iterator[_Row]:
-        known: dict[str, tuple[tuple[int, ...], _Row]] = {}
-        folder, seen = self._core.store.layout.sessions, set()
-        if not folder.is_dir():
-            return
-        settled = time.time_ns() - CLOCK_TICK_NS
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                name = _session_of(entry.name)
-                found = None if name is None else _stat(entry)
-                if name is None or found is None:
+        known: dict[str, tuple[Hashable, _Row]] = {}
+        for session_id, stamp in self._core.store.stamps():
+            cached = None if stamp is None else self._known.get(session_id)
+            if cached is None or cached[0] != stamp:
+                row = self._read(session_id)
+                if row is None:
                     continue
-                seen.add(name)
-                signature = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-                cached = self._known.get(name)
-                if cached is None or cached[0] != signature:
-                    row = self._read(name)
-                    if row is None:
-                        continue
-                    cached = (signature, row)
-                if signature[0] < settled:
-                    known[name] = cached
-                yield cached[1]
+                cached = (stamp, row)
+            if stamp is not None:
+                known[session_id] = cached
+            yield cached[1]
         self._known = known
-        for name, _ in self._core.store.anchors.live(besides=seen):  # their files were deleted
-            row = self._read(name)
-            if row is not None:
-                yield row
 
     def _view(self, row: _Row) -> dict[str, Any] | None:
         if row.is_damaged:
             return dict(row.view)
         try:
-            state = self._core.store.latest(row.session_id)
+            state = self._core.store.read(row.session_id, refuse_older=True)
         except AuditError as error:
             reason = failure_reason(error)
             return failed_view(row.session_id, row.spec_id, reason, error.message)
@@ -238,11 +218,11 @@ class Listing:
 
     def _read(self, session_id: str) -> _Row | None:
         try:
-            state = self._core.store.files.read(session_id)
+            state = self._core.store.read(session_id)
         except RefusedError:
             return None  # a name that is no session id
         except (StateError, MigrationError) as error:
-            spec_id = self._core.spec_of(session_id)
+            spec_id = self._core.store.owner_of(session_id)
             view = failed_view(session_id, spec_id, failure_reason(error), error.message)
             return _Row("", session_id, view, is_damaged=True)
         if state is None:
@@ -251,19 +231,6 @@ class Listing:
         return _Row(
             view["updated_at"], session_id, view, deadlines(self._core.policy.adapted(state))
         )
-
-
-def _session_of(name: str) -> str | None:
-    """Return the session whose file has that name, None for any other file."""
-    is_session = name.startswith("auto_") and name.endswith(".json") and name.count(".") == 1
-    return name[:-5] if is_session else None
-
-
-def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
-    """Return what is known of a file, None when it has just been removed. Raises OSError."""
-    with contextlib.suppress(FileNotFoundError):
-        return entry.stat(follow_symlinks=False)
-    return None
 
 
 def _order(row: _Row) -> tuple[str, str]:

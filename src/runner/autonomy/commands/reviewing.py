@@ -43,7 +43,7 @@ class Reviewing:
         with self._core.hold(params) as held:
             state, env = held.state, self._core.env(held.state)
             require_status(state, "a review", SessionStatus.RUNNING, SessionStatus.PAUSED)
-            documents = self._core.store.documents
+            store = self._core.store
             evidence, token = mint_evidence(
                 state,
                 env,
@@ -52,11 +52,9 @@ class Reviewing:
                 verdict=verdict,
                 findings=[_finding(finding) for finding in params.findings],
                 summary=params.summary,
-                review_path=lambda attempt: documents.review_path(
-                    state.id, params.phase_id, attempt
-                ),
+                review_path=lambda attempt: store.review_path(state.id, params.phase_id, attempt),
             )
-            documents.write_review(evidence, params.review_path)
+            store.write_review(evidence, params.review_path)
             turn = EngineTurn(
                 state=state.evolve(pending_gate_evidence=evidence), spec=None, env=env
             )

@@ -112,7 +112,7 @@ class HotPath:
     def _keep_receipt(self, state: SessionState, report: StepReport | None) -> None:
         """Keep an accepted receipt before the session refers to it."""
         if report is not None and report.verification_receipt is not None:
-            self._core.store.documents.write_receipt(
+            self._core.store.write_receipt(
                 state.id, report.step_id, receipt_text(report.verification_receipt)
             )
 

@@ -9,40 +9,18 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runner.autonomy.models import JournalEntry
+from runner.autonomy.store.port import GENESIS, Page, Tail
 from runner.autonomy.store.regular import open_regular
 from runner.files import write_error
 
-GENESIS = "sha256:" + "0" * 64
 _BLOCK = 16 * 1024
 _MOST_RUBBISH = 1000  # lines; a journal of nothing else must not hold up every call
 _NEW_FILE_MODE = 0o666  # the umask takes its share
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """The end of a journal: number and hash of its last whole line, and where that ends."""
-
-    seq: int
-    line_hash: str
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Entries, newest first; `next_end` is where the page before this one ends, None if none.
-
-    `is_chained` says whether each of its lines fits the one before it, as far as the page shows.
-    """
-
-    entries: tuple[dict[str, Any], ...]
-    next_end: int | None
-    is_chained: bool = True
 
 
 class Journal:

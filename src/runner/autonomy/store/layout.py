@@ -116,6 +116,11 @@ class Layout:
         return self.locks / "index.lock"
 
 
+def has_sessions(workspace: Path) -> bool:
+    """Say whether a workspace has session files, without the cost of opening its store."""
+    return any(Layout.of(workspace).sessions.glob("auto_*.json"))
+
+
 def _can_write(workspace: Path) -> bool:
     folder = workspace / ".runner"
     return os.access(folder if folder.exists() else workspace, os.W_OK | os.X_OK)

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -11,8 +12,10 @@ from runner.autonomy.enums import SCHEMA_VERSION
 from runner.autonomy.integrity import SealBrokenError
 from runner.autonomy.migrations import Json, MigrationError, migrate
 from runner.autonomy.models import SessionState
+from runner.autonomy.spec.source import CLOCK_TICK_NS
 from runner.autonomy.store.anchors import Anchors
 from runner.autonomy.store.layout import Layout, is_session_id
+from runner.autonomy.store.port import SessionVanishedError
 from runner.autonomy.store.regular import is_replaced, read_regular
 from runner.autonomy.store.trust import Sealer
 from runner.errors import StateCorruptError, StateError
@@ -35,7 +38,8 @@ class SessionFiles:
 
         Raises:
             StateCorruptError: the file is damaged, belongs to another session, or was deleted
-                although the session is live; SealBrokenError when it was changed from outside.
+                although the session is live (SessionVanishedError when its journal is gone,
+                too); SealBrokenError when it was changed from outside.
             MigrationError: it has a schema that this program can't bring to its own.
             StateError: it can't be read now.
         """
@@ -45,7 +49,12 @@ class SessionFiles:
         except FileNotFoundError:
             if not self._is_anchored(session_id):
                 return None
-            raise _gone(session_id, path) from None
+            kind = SessionVanishedError if self.has_vanished(session_id) else StateCorruptError
+            raise kind(
+                f"{path} was deleted, but its session is not over.",
+                hint="Restore it, make it anew with runner session resume --force, or give it up: "
+                f"runner session reset --session-id {session_id}",
+            ) from None
         except OSError as error:
             raise _unreadable(session_id, path, error) from error
         opened = self._sealer.open(content)
@@ -88,6 +97,29 @@ class SessionFiles:
         yield from found
         yield from (name for name, _ in self._anchors.live(besides=found))
 
+    def stamps(self) -> Iterator[tuple[str, Hashable | None]]:
+        """Yield the sessions, each with what its file's metadata says. Raises OSError.
+
+        No stamp for a file that was just written: it may change again within a tick of the clock.
+        """
+        folder, seen = self._layout.sessions, set()
+        if not folder.is_dir():
+            return
+        settled = time.time_ns() - CLOCK_TICK_NS
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name, dot, kind = entry.name.partition(".")
+                if (dot, kind) != (".", "json") or not is_session_id(name):
+                    continue
+                try:
+                    found = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                seen.add(name)
+                stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+                yield name, stamp if found.st_mtime_ns < settled else None
+        yield from ((name, None) for name, _ in self._anchors.live(besides=seen))
+
     def has_vanished(self, session_id: str) -> bool:
         """Whether nothing at all is left of a session, as after `git clean`."""
         left = (self._layout.session(session_id), self._layout.journal(session_id))
@@ -105,14 +137,6 @@ def parse_state(content: bytes, path: Path) -> SessionState:
     except ValidationError:
         return _parse_slowly(content, path)
     return state if state.schema_version == SCHEMA_VERSION else _parse_slowly(content, path)
-
-
-def _gone(session_id: str, path: Path) -> StateCorruptError:
-    return StateCorruptError(
-        f"{path} was deleted, but its session is not over.",
-        hint="Restore it, make it anew with runner session resume --force, or give it up: "
-        f"runner session reset --session-id {session_id}",
-    )
 
 
 def _unreadable(session_id: str, path: Path, error: OSError) -> StateError:

@@ -86,10 +86,7 @@ def announce(task_id: str, status: Status, context: StepContext) -> None:
 async def _block(step: CurrentStep, context: StepContext, said: str) -> StepResult:
     task_id = str(step.task_id)
     reason = context.claims.reason or said
-    proof = {"autonomy_step_proof": step.proof} if step.proof else {}
-    await context.plane.ask(
-        "task", "block", task_id=task_id, reason=reason[:500] or "The agent says so.", **proof
-    )
+    await context.plane.block(task_id, reason[:500] or "The agent says so.", step.proof)
     announce(task_id, Status.BLOCKED, context)
     return skipped(f"{task_id} is blocked. {reason}".strip())
 

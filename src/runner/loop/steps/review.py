@@ -1,11 +1,10 @@
 """`run_fidelity_gate`: an independent review, by an agent with a fresh context."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import anyio
 
+from runner.autonomy.client import GateAnswer
 from runner.autonomy.enums import GatePolicy
 from runner.checkpoints.phase_diff import NoComparisonError
 from runner.deliverables.review import ReviewVerdict
@@ -66,26 +65,20 @@ async def run_fidelity_gate(step: CurrentStep, context: StepContext) -> StepResu
     except NoVerdictError as error:
         return failure(str(error))
     gate = await context.plane.record_review(
-        session_id=context.session_id,
-        phase_id=step.phase_id,
-        step_id=step.step_id,
-        verdict=review.verdict.value,
-        summary=review.summary,
-        findings=[finding.as_tool_input() for finding in review.findings],
+        context.session_id, step.phase_id, step.step_id, review
     )
-    context.sink(_told(step, review, gate))
+    context.sink(_notice(step, review, gate))
     return success(
         review.summary,
-        gate_attempt_id=gate["gate_attempt_id"],
-        gate_evidence_token=gate["gate_evidence_token"],
+        gate_attempt_id=gate.gate_attempt_id,
+        gate_evidence_token=gate.gate_evidence_token,
     )
 
 
-def _told(step: CurrentStep, review: ReviewVerdict, gate: Mapping[str, Any]) -> Notice:
-    count, policy = len(review.findings), gate["gate_policy"]
-    findings = plural(count, "finding")
-    passes = gate["gate_passed_preview"]
-    if policy == GatePolicy.MANUAL:
+def _notice(step: CurrentStep, review: ReviewVerdict, gate: GateAnswer) -> Notice:
+    findings, policy = plural(len(review.findings), "finding"), gate.gate_policy
+    passes = gate.gate_passed_preview
+    if policy is GatePolicy.MANUAL:
         effect = "under the manual policy a person decides"
     else:
         effect = f"under the {policy} policy it {'passes' if passes else 'does not pass'}"

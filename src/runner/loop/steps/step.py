@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.autonomy.client import NextStep, build_report
+from runner.autonomy.inputs import StepReport
+
 NOTE_LIMIT = 2000
 
 
@@ -33,19 +36,19 @@ class CurrentStep:
     scope: str = "phase"
 
     @classmethod
-    def of(cls, next_step: Mapping[str, Any]) -> "CurrentStep":
-        """Return the step that an answer's `next_step` describes."""
+    def of(cls, issued: NextStep) -> "CurrentStep":
+        """Return the step that was issued."""
         return cls(
-            step_id=next_step["step_id"],
-            type=next_step["type"],
-            phase_id=next_step["phase_id"],
-            task_id=next_step.get("task_id"),
-            proof=next_step.get("step_proof_token"),
-            commands=tuple(next_step.get("commands") or ()),
-            findings=tuple(next_step.get("findings") or ()),
-            changed_commands=next_step.get("commands_changed"),
-            reverifies=bool(next_step.get("reverifies")),
-            scope=next_step.get("scope") or "phase",
+            step_id=issued.step_id,
+            type=issued.type,
+            phase_id=issued.phase_id or "",
+            task_id=issued.task_id,
+            proof=issued.step_proof_token,
+            commands=issued.commands,
+            findings=issued.findings,
+            changed_commands=issued.commands_changed,
+            reverifies=issued.reverifies,
+            scope=issued.scope or "phase",
         )
 
     @property
@@ -78,14 +81,14 @@ class StepResult:
     def failed(self) -> bool:
         return self.outcome == "failure"
 
-    def report(self, step: CurrentStep, touched: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the report on `step`.
+    def report(self, step: CurrentStep, touched: Sequence[str] = ()) -> StepReport:
+        """Return the report on `step`. Raises RefusedError where a part of it is not allowed.
 
         Args:
             touched: files that were changed in it.
         """
         subject = {"task_id": step.task_id} if step.task_id else {"phase_id": step.phase_id}
-        report = {
+        report: dict[str, Any] = {
             "step_id": step.step_id,
             "step_type": step.type,
             **subject,
@@ -98,7 +101,7 @@ class StepResult:
             report["files_touched"] = list(touched)
         if step.proof is not None:
             report["step_proof"] = step.proof
-        return report
+        return build_report(report)
 
 
 def success(note: str = "", **evidence: Any) -> StepResult:

@@ -6,20 +6,24 @@ import pytest
 from tests.loop.bench import Bench
 from tests.loop.fakes import deliverable
 
+from runner.autonomy.client import SessionView
 from runner.events import ExitReason, Notice
-from runner.loop.opening import unheeded
+from runner.loop.opening import ignored_options
 
-VIEW = {
+DATA = {
     "session_id": "auto_1",
+    "status": "running",
+    "effective_status": "running",
     "gate_policy": "strict",
     "gates_required": True,
     "limits": {"max_consecutive_errors": 3},
 }
+VIEW = SessionView.of(DATA)
 
 
 def test_what_is_in_force_is_no_news() -> None:
     wanted = {"gate_policy": "strict", "gates_required": True, "max_consecutive_errors": 3}
-    assert unheeded(wanted, VIEW) is None
+    assert ignored_options(wanted, VIEW) is None
 
 
 @pytest.mark.parametrize(
@@ -33,14 +37,19 @@ def test_what_is_in_force_is_no_news() -> None:
 def test_what_has_no_effect_is_named_with_the_way_to_have_it(
     wanted: dict[str, object], named: str
 ) -> None:
-    notice = unheeded(wanted, VIEW)
+    notice = ignored_options(wanted, VIEW)
     assert notice is not None
     assert notice.message.endswith(f"without effect: {named}")
     assert "runner session end --session-id auto_1" in str(notice.hint)
 
 
 def test_times_follow_the_run_and_are_not_named() -> None:
-    assert unheeded({"step_stale_minutes": 1}, VIEW | {"limits": {"step_stale_minutes": 2}}) is None
+    assert (
+        ignored_options(
+            {"step_stale_minutes": 1}, SessionView.of(DATA | {"limits": {"step_stale_minutes": 2}})
+        )
+        is None
+    )
 
 
 @pytest.mark.anyio
