@@ -5,6 +5,7 @@ to connecting an agent cold in the same run, which is what connecting ahead save
 Aim: <= 0.3 s.
 """
 
+import os
 import statistics
 import tempfile
 import time
@@ -14,15 +15,18 @@ import anyio
 
 from runner.agent.claude.factory import ClaudeAgentFactory
 from runner.agent.claude.options import AgentSettings
-from runner.app.composition import Job, perform
+from runner.app.job import Job
 from runner.app.replaying import scripted
-from runner.config.resolve import RunOptions
+from runner.app.run import run
+from runner.app.subscribers import subscribers_of
+from runner.config.options import RunOptions
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.tools import DeliverableTools
 from runner.deliverables.workspace import status_path
 from runner.events import RunEvent, SessionActivity, StreamEnd
 from runner.marker import Instruction
 from runner.ports import SessionPlan
+from runner.project import Project
 from runner.replay.script import parse_script
 from runner.sandbox.process import bundled_agent
 from runner.shell_policy.decision import Decision
@@ -108,7 +112,9 @@ def main() -> None:
         (project / "SPEC.md").write_text("# benchmark\n", encoding="utf-8")
         with scripted(parse_script(script(), name="benchmark"), project) as answers:
             environment = answers.environment
-            perform(Job(project, RunOptions(), "Benchmark", environment), gaps)
+            opened = Project(project, os.environ)
+            job = Job(opened, RunOptions(), "Benchmark", environment)
+            run(job, subscribers_of(job, job.redactor, gaps))
             cold = [anyio.run(cold_connect, project, environment) for _ in range(COLD_CONNECTS)]
     gap, connect = statistics.median(gaps.seconds), statistics.median(cold)
     print(f"gap between sessions   median {gap:.3f} s  max {max(gaps.seconds):.3f} s")

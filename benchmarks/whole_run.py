@@ -8,6 +8,7 @@ are off: the bare loop has none, and the scripted model could not make one.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -25,11 +26,14 @@ from claude_agent_sdk import (
     tool,
 )
 
-from runner.app.composition import Job, perform
+from runner.app.job import Job
 from runner.app.replaying import scripted
-from runner.config.resolve import RunOptions
+from runner.app.run import run
+from runner.app.subscribers import subscribers_of
+from runner.config.options import RunOptions
 from runner.events import ExitReason
 from runner.marker import Instruction, PromptMarker
+from runner.project import Project
 from runner.replay.script import parse_script
 
 SESSIONS = 8
@@ -72,8 +76,9 @@ def prepare(project: Path) -> None:
 
 def run_of_ours(project: Path, environment: dict[str, str]) -> None:
     """Do the sessions with the loop of `runner run`."""
-    job = Job(project, RunOptions(posture=_POSTURE, gates=False), "Benchmark", environment)
-    result = perform(job, lambda _: None)
+    opened = Project(project, os.environ)
+    job = Job(opened, RunOptions(posture=_POSTURE, gates=False), "Benchmark", environment)
+    result = run(job, subscribers_of(job, job.redactor))
     if result.exit_reason is not ExitReason.ALL_PASSED:
         raise SystemExit(f"the run ended with {result.exit_reason}")
 

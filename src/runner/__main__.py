@@ -15,6 +15,7 @@ _FAILURE = 1
 _WRONG_USAGE = 2
 _INTERRUPTED = 130
 _RUNS = frozenset({"run", "sync", "demo"})
+_REVIEW_REQUEST = "review-request"  # that of runner.programs, without the import
 _NO_WINDOWS = """Error: runner needs Linux or macOS: its processes, locks and sandbox are not those of Windows.
        Run it in WSL 2 (`wsl --install`), which is Linux to it, or in a container."""
 
@@ -67,6 +68,10 @@ def _answer(arguments: list[str]) -> int:
         return _WRONG_USAGE
     if arguments and arguments[0] in _RUNS:
         return _run(arguments)
+    if arguments == [_REVIEW_REQUEST]:
+        from runner.cli.review_request import answer_standard_input  # noqa: PLC0415
+
+        return answer_standard_input()
     from runner.cli.main import run_command_line  # noqa: PLC0415
 
     return run_command_line(arguments)
@@ -74,22 +79,22 @@ def _answer(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run a command that has an exit code for each signal, also for one that comes early."""
-    from runner.app.starting_signals import (  # noqa: PLC0415
+    from runner.app.signals import (  # noqa: PLC0415
         InterruptedEarly,
-        heed_signals,
-        take_signals,
+        check_signals,
+        install_signals,
     )
 
     try:
-        take_signals()
+        install_signals()
         from runner.cli.main import run_command_line  # noqa: PLC0415
 
-        heed_signals()
+        check_signals()
         return run_command_line(arguments)
     except InterruptedEarly as stop:
-        from runner.cli.main import tell_interruption  # noqa: PLC0415
+        from runner.cli.main import report_interruption  # noqa: PLC0415
 
-        return tell_interruption(arguments, stop.signal_number)
+        return report_interruption(arguments, stop.signal_number)
 
 
 def _open_closed_streams() -> None:

@@ -5,11 +5,11 @@ presents a run. Both are plain data: presenters, logs and JSON output are built 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from runner.deliverables.model import Counts
+from runner.deliverables.model import Counts, StatusFile
 from runner.marker import Instruction
 
 
@@ -206,6 +206,34 @@ class RunResult:
     blocked_reasons: Mapping[str, str | None] = field(default_factory=dict)
     waiting_ids: tuple[str, ...] = ()
     needs_person: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        plan: StatusFile | None,
+        *,
+        command: str,
+        exit_reason: ExitReason,
+        message: str,
+        spec_id: str,
+        **more: Any,
+    ) -> "RunResult":
+        """Return a result with the deliverables of a plan.
+
+        Args:
+            plan: None where there is none, or none that can be read.
+            more: further attributes.
+        """
+        result = cls(command, exit_reason, message, spec_id, Counts(), **more)
+        if plan is None:
+            return result
+        return replace(
+            result,
+            counts=plan.counts,
+            blocked_ids=tuple(d.id for d in plan.blocked),
+            blocked_reasons={d.id: d.blocked_reason for d in plan.blocked},
+            waiting_ids=tuple(d.id for d in plan.unreachable),
+        )
 
 
 @dataclass(frozen=True, slots=True)

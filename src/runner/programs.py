@@ -185,6 +185,10 @@ def _names_a_place_of(value: str, reach: Reach) -> bool:
     return any(word.startswith(os.sep) and reach.problem(word) is not None for word in words)
 
 
+REVIEW_REQUEST = "review-request"
+"""The only argument of a process that makes one review; `runner.cli.review_request` answers it."""
+
+
 def own_command(reach: Reach) -> list[str]:
     """Return the words that start this very runner in a process of its own.
 

@@ -8,7 +8,7 @@ import pytest
 
 from runner.cli.main import run_command_line
 from runner.cli.run import warn_of_unknown_variables
-from runner.config.catalogue import RUN_OPTIONS
+from runner.config.options import RUN_OPTIONS
 
 
 class Project:

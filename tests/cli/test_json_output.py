@@ -134,3 +134,29 @@ def test_a_file_without_a_readable_format_means_text(tmp_path: Path, content: st
     (tmp_path / ".runner").mkdir()
     (tmp_path / ".runner" / "runner.toml").write_text(content, encoding="utf-8")
     assert not wants_json(["run", "-p", str(tmp_path)], {})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--output-format json",
+        "--output-format=stream-json",
+        "--bogus --output-format json",
+        "--quiet=1 --output-format json",
+        "--output-format json --model",
+        "--thinking --output-format json",
+        "extra --output-format json",
+        "--output-format text --output-format json",
+    ],
+)
+def test_json_is_wanted_also_by_a_line_with_a_mistake(line: str) -> None:
+    assert wants_json(["run", *line.split()], {})
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["run", "run --output-format", "run --output-format text", "status --output-format json"],
+)
+def test_json_is_not_wanted(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not wants_json(line.split(), {})

@@ -1,13 +1,17 @@
 """The result of a run that was ended on the spot."""
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.cli.scenes import result
-from tests.loop.fakes import Recorder
+from tests.loop.fakes import Recorder, deliverable
 
-from runner.app.interrupt_result import LastWords
+from runner.app.unfinished import InterruptResult
+from runner.deliverables.model import Status, StatusFile
+from runner.deliverables.repository import StatusRepository
+from runner.deliverables.workspace import status_path
 from runner.events import (
     ExitReason,
     RunEnded,
@@ -30,14 +34,14 @@ SECOND = SessionStarted(2, Instruction.CODING, 2, "sonnet")
 
 
 def told(project: Path, *events: RunEvent) -> Recorder:
-    """Return what a sink heard after these events and two signals too many."""
-    sink = Recorder()
-    words = LastWords(project, "run", sink, clock=iter([10.0, 12.5]).__next__)
+    """Return what is published after these events and two signals too many."""
+    published = Recorder()
+    interrupt = InterruptResult(project, "run", published, clock=iter([10.0, 12.5]).__next__)
     for event in events:
-        words(event)
-    words.tell(signal.SIGINT)
-    words.tell(signal.SIGINT)
-    return sink
+        interrupt(event)
+    interrupt.publish(signal.SIGINT)
+    interrupt.publish(signal.SIGINT)
+    return published
 
 
 def last(project: Path, *events: RunEvent) -> RunResult:
@@ -68,15 +72,23 @@ def test_the_result_replaces_the_estimate(tmp_path: Path) -> None:
 
 
 def test_the_end_is_told_once(tmp_path: Path) -> None:
-    assert [type(event) for event in told(tmp_path, FIRST)] == [SessionStarted, RunEnded]
+    assert [type(event) for event in told(tmp_path, FIRST)] == [RunEnded]
 
 
 def test_a_run_that_told_its_end_has_no_other(tmp_path: Path) -> None:
     ended = RunEnded(result())
-    assert told(tmp_path, ended) == [ended]
+    assert told(tmp_path, ended) == []
 
 
 def test_damaged_deliverables_do_not_stand_in_the_way(tmp_path: Path) -> None:
     (tmp_path / ".runner").mkdir()
     (tmp_path / ".runner" / "status.json").write_text("{")
     assert last(tmp_path, FIRST).counts.total == 0
+
+
+def test_the_reasons_of_blocked_work_are_in_it(tmp_path: Path) -> None:
+    plan = (replace(deliverable(1, Status.BLOCKED), blocked_reason="No network"), deliverable(2))
+    repository = StatusRepository(status_path(tmp_path))
+    repository.update(lambda _: StatusFile(spec_id="greeter", deliverables=plan))
+    found = last(tmp_path, FIRST)
+    assert (found.spec_id, found.blocked_reasons) == ("greeter", {"D-001": "No network"})

@@ -36,7 +36,9 @@ COUNTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["-p {}", "-p{}", "--project-dir {}", "--project-dir={}"])
+@pytest.mark.parametrize(
+    "form", ["-p {}", "-p{}", "-qp {}", "--project-dir {}", "--project-dir={}"]
+)
 @pytest.mark.parametrize("command", ["run", "sync"])
 def test_the_counts_are_those_of_the_project_that_was_named(
     planned: Path, capsys: pytest.CaptureFixture[str], command: str, form: str

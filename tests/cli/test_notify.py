@@ -79,9 +79,7 @@ def ended(reason: ExitReason = ExitReason.ALL_PASSED) -> RunEnded:
 def tell(wishes: Notify, *events: RunEvent) -> list[str]:
     """Send events through a notifier; return its warnings."""
     warnings: list[str] = []
-    with Notifier(
-        wishes, lambda _: None, warnings.append, sleep=lambda _: None, project=PROJECT
-    ) as notifier:
+    with Notifier(wishes, warnings.append, sleep=lambda _: None, project=PROJECT) as notifier:
         for event in events:
             notifier(event)
     return warnings
@@ -282,9 +280,7 @@ def test_a_signal_ends_the_wait_for_a_hook() -> None:
         signal.raise_signal(signal.SIGINT)
 
     wishes = Notify(webhook=babbler.url)
-    with Notifier(
-        wishes, lambda _: None, warnings.append, look_away=interrupt, project=PROJECT
-    ) as notifier:
+    with Notifier(wishes, warnings.append, look_away=interrupt, project=PROJECT) as notifier:
         notifier(ended())
     assert ["a signal came before it was done" in warning for warning in warnings] == [True]
 
@@ -313,9 +309,7 @@ def test_a_command_that_fails_is_a_warning(command: tuple[str, ...]) -> None:
 def test_a_command_that_is_not_there_is_tried_once(tmp_path: Path) -> None:
     paused: list[float] = []
     wishes = Notify(command=(str(tmp_path / "none"),))
-    with Notifier(
-        wishes, lambda _: None, lambda _: None, sleep=paused.append, project=PROJECT
-    ) as notifier:
+    with Notifier(wishes, lambda _: None, sleep=paused.append, project=PROJECT) as notifier:
         notifier(ended())
     assert paused == []
 
@@ -386,13 +380,6 @@ def test_the_address_can_come_from_the_environment(
     monkeypatch.setenv("TEST_HOOK", hook.url)
     tell(Notify(webhook="$TEST_HOOK"), ended())
     assert len(hook.got) == 1
-
-
-def test_every_event_reaches_the_presenter() -> None:
-    seen: list[RunEvent] = []
-    with Notifier(Notify(), seen.append, lambda _: None, project=PROJECT) as notifier:
-        notifier(ended())
-    assert len(seen) == 1
 
 
 @pytest.mark.parametrize(

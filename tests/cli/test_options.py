@@ -8,17 +8,18 @@ import typer
 
 from runner.cli.main import run_command_line
 from runner.cli.options import takes
-from runner.config.catalogue import MAX_RETRIES, PROJECT_DIR, QUIET
+from runner.config.options import OPTIONS, PROJECT_DIR
 from runner.config.resolve import Chosen
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
-@takes(PROJECT_DIR, MAX_RETRIES, QUIET)
+@takes(PROJECT_DIR, OPTIONS["max_retries"], OPTIONS["quiet"])
 def _try(word: Annotated[str, typer.Argument()], *, chosen: Chosen, loud: bool = False) -> None:
     """Say what was given."""
-    typer.echo(f"{word} {chosen[MAX_RETRIES]} {chosen[QUIET]} {loud} {chosen.project_dir}")
+    options = chosen.options
+    typer.echo(f"{word} {options.max_retries} {options.quiet} {loud} {chosen.project_dir}")
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -89,4 +90,17 @@ def test_the_control_plane_names_the_nearest_value(
     assert capsys.readouterr().err.splitlines() == [
         "Error: --gate-policy must be 'strict', 'lenient' or 'manual'. (VALIDATION_ERROR)",
         "       Did you mean strict?",
+    ]
+
+
+@pytest.mark.parametrize("command", ["run", "sync"])
+def test_the_help_has_one_section_for_each_group(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command_line([command, "--help"])
+    titles = [line[:-1] for line in capsys.readouterr().out.splitlines() if line[-1:] == ":"]
+    groups = [option.group for option in OPTIONS.values() if command in option.commands]
+    assert [title for title in titles if not title.startswith(" ")] == [
+        *dict.fromkeys(groups),
+        "Options",
     ]

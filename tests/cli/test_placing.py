@@ -4,20 +4,21 @@ from pathlib import Path
 
 import pytest
 from tests.cli.scenes import result
-from tests.loop.fakes import Recorder
 
-from runner.events import RunEnded, RunEvent
-from runner.report.workspace_flag import Placing, place_to_name, placed, placed_command, placed_text
+from runner.app.job import Job
+from runner.app.subscribers import complete_end
+from runner.config.options import RunOptions
+from runner.events import RunEnded
+from runner.project import Project
+from runner.report.workspace_flag import place_to_name, placed, placed_command, placed_text
 
 RESUME = "runner session resume --session-id auto_1"
 PLACE = " --workspace ../app"
 
 
-def passed_on(event: RunEvent, place: str = PLACE) -> RunEvent:
-    sink = Recorder()
-    Placing(place, sink)(event)
-    (found,) = sink
-    return found
+def ended(directory: Path, event: RunEnded) -> RunEnded:
+    """Return the end of a run on a project as its subscribers get it."""
+    return complete_end(Job(Project(directory, {}), RunOptions(), "Test"), event)
 
 
 def test_a_command_of_the_control_plane_names_the_place() -> None:
@@ -50,25 +51,25 @@ def test_from_elsewhere_the_project_is_named(tmp_path: Path) -> None:
     assert place_to_name(tmp_path) == f" --workspace {tmp_path}"
 
 
-def test_the_advice_at_the_end_of_a_run_names_the_place() -> None:
-    end = passed_on(RunEnded(result(hint=f"Decide:\n  {RESUME}\nThen go on.")))
-    assert isinstance(end, RunEnded)
-    assert end.result.hint == f"Decide:\n  {RESUME}{PLACE}\nThen go on."
+def test_the_advice_at_the_end_of_a_run_names_the_place(tmp_path: Path) -> None:
+    end = ended(tmp_path, RunEnded(result(hint=f"Decide:\n  {RESUME}\nThen go on.")))
+    assert end.result.hint == f"Decide:\n  {RESUME} --workspace {tmp_path}\nThen go on."
 
 
-def test_the_recommended_actions_name_the_place() -> None:
+def test_the_recommended_actions_name_the_place(tmp_path: Path) -> None:
     actions = [{"action": "resume", "command": RESUME}, {"action": "correct"}]
-    end = passed_on(RunEnded(result(), {"recommended_actions": actions}))
-    assert isinstance(end, RunEnded)
+    end = ended(tmp_path, RunEnded(result(), {"recommended_actions": actions}))
     assert [action.get("command") for action in end.details["recommended_actions"]] == [
-        RESUME + PLACE,
+        f"{RESUME} --workspace {tmp_path}",
         None,
     ]
 
 
-def test_a_run_in_its_own_folder_is_told_as_it_is() -> None:
-    event = RunEnded(result(hint=RESUME))
-    assert passed_on(event, "") is event
+def test_a_run_in_its_own_folder_has_its_advice_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert ended(tmp_path, RunEnded(result(hint=RESUME))).result.hint == RESUME
 
 
 def test_a_view_without_advice_stays_without() -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from runner.app.composition import Job
+from runner.app.job import Job
 from runner.cli.present import Presented, finish
-from runner.config.resolve import RunOptions
+from runner.config.options import RunOptions
 from runner.deliverables.model import Counts
 from runner.events import ExitReason, RunResult
+from runner.project import Project
 
 
 def ending(
@@ -23,7 +24,7 @@ def ending(
     lost: OSError | None = None,
     in_json: bool = True,
 ) -> int:
-    job = Job(Path("/p"), RunOptions(), "Test", divergences=lambda: diverged)
+    job = Job(Project(Path("/p"), {}), RunOptions(), "Test", divergences=lambda: diverged)
     result = RunResult("run", reason, "", "p", Counts(), signal_number=number)
     with pytest.raises(typer.Exit) as raised:
         finish(job, Presented(result, lost, in_json=in_json))

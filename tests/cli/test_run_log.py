@@ -34,7 +34,7 @@ ENDED = RunEnded(result())
 def logged(
     project: Path, *events: RunEvent, environ: dict[str, str] | None = None, **options: Any
 ) -> tuple[Path, Recorder]:
-    """Log these events; return the file, and what was passed on."""
+    """Log these events; return the file, and what it published."""
     sink = Recorder()
     with RunLog(
         project, "run", sink, redactor=Redactor(environ or {}), now=lambda: NOON, **options
@@ -64,10 +64,10 @@ def test_every_line_is_an_event_of_the_published_schema(tmp_path: Path) -> None:
     assert [error.message for line in lines(path) for error in validator.iter_errors(line)] == []
 
 
-def test_every_event_is_logged_and_passed_on_in_order(tmp_path: Path) -> None:
+def test_every_event_is_logged(tmp_path: Path) -> None:
     events = [*planning(), ENDED]
     path, sink = logged(tmp_path, *events)
-    assert sink == events
+    assert sink == []
     assert len(lines(path)) == len(events)
 
 
@@ -101,12 +101,9 @@ def test_a_log_that_can_not_be_written_is_told_once_and_ends_nothing(tmp_path: P
     (tmp_path / ".runner").mkdir()
     (tmp_path / ".runner" / "logs").write_text("a file in the way")
     _, sink = logged(tmp_path, STARTED, text("a"), text("b"), ENDED)
-    notices = [event for event in sink if isinstance(event, Notice)]
-    assert len(notices) == 1
-    assert "log of this run could not be written" in notices[0].message
-    assert [event for event in sink if event not in notices] == [
-        STARTED, text("a"), text("b"), ENDED,
-    ]  # fmt: skip
+    (notice,) = sink
+    assert isinstance(notice, Notice)
+    assert "log of this run could not be written" in notice.message
 
 
 def test_a_disk_that_is_full_is_told_in_words(
@@ -120,18 +117,6 @@ def test_a_disk_that_is_full_is_told_in_words(
     assert Notice(
         "warning", "The log of this run could not be written: No space left on device."
     ) in list(sink)
-
-
-def test_the_startup_display_comes_before_the_warning(tmp_path: Path) -> None:
-    (tmp_path / ".runner").write_text("a file in the way")
-    _, sink = logged(tmp_path, STARTED)
-    assert [type(event) for event in sink] == [RunStarted, Notice]
-
-
-def test_nothing_comes_after_the_end(tmp_path: Path) -> None:
-    (tmp_path / ".runner").write_text("a file in the way")
-    _, sink = logged(tmp_path, ENDED)
-    assert [type(event) for event in sink] == [Notice, RunEnded]
 
 
 def test_a_folder_that_leads_out_of_the_project_is_not_used(tmp_path: Path) -> None:

@@ -2,12 +2,11 @@
 
 import pytest
 
-from runner.app.parts import SESSIONS_IN_STEP, start_defaults, start_parameters
+from runner.app.run import SESSIONS_IN_STEP, start_defaults, start_parameters
 from runner.autonomy.access.postures import PROFILES
 from runner.autonomy.params import StartParams, parse
-from runner.config.catalogue import MAX_COUNT, MAX_SESSION_MINUTES
+from runner.config.options import MAX_COUNT, MAX_SESSION_MINUTES, RunOptions
 from runner.config.postures import Posture, Role, Standing
-from runner.config.resolve import RunOptions
 
 MINUTES = {"step_stale_minutes": 240, "step_proof_ttl_minutes": 240}
 

@@ -90,16 +90,16 @@ def test_a_second_early_signal_ends_at_once(tmp_path: Path) -> None:
 
 LOST = """
 import os, signal, weakref
-from runner.app.starting_signals import heed_signals, take_signals
+from runner.app.signals import check_signals, install_signals
 
 class Lock:
     pass
 
-take_signals()
+install_signals()
 lock = Lock()
 watched = weakref.ref(lock, lambda _: os.kill(os.getpid(), signal.SIGTERM))
 del lock
-heed_signals()
+check_signals()
 """
 
 

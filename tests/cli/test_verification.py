@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runner.app.verification import place_of_verification, require_runnable_verification
-from runner.config.runner_file import VerificationTable, load_runner_file
 from runner.errors import ConfigError
+from runner.project import Project
 from runner.shell_policy.decision import PolicySettings
 
 
@@ -21,26 +21,26 @@ def _commands(project: Path, text: str) -> None:
 def test_a_command_that_the_policy_denies_is_refused_by_name(tmp_path: Path) -> None:
     _commands(tmp_path, '"true", "sudo make"')
     with pytest.raises(ConfigError, match="`sudo make` of \\[verification\\]"):
-        require_runnable_verification(tmp_path, PolicySettings())
+        require_runnable_verification(Project(tmp_path, {}), PolicySettings())
 
 
 def test_a_command_whose_script_is_still_to_be_written_is_accepted(tmp_path: Path) -> None:
     _commands(tmp_path, '"python3 tests/check.py"')
-    require_runnable_verification(tmp_path, PolicySettings())
+    require_runnable_verification(Project(tmp_path, {}), PolicySettings())
 
 
 def test_a_setup_command_that_the_policy_denies_is_refused(tmp_path: Path) -> None:
     _commands(tmp_path, '"true"]\nsetup = ["sudo apt-get install x"')
     with pytest.raises(ConfigError, match="`sudo apt-get install x` of \\[verification\\]"):
-        require_runnable_verification(tmp_path, PolicySettings())
+        require_runnable_verification(Project(tmp_path, {}), PolicySettings())
 
 
 def test_setup_left_out_is_detected_and_an_empty_one_is_none(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"dependencies": {"x": "1"}}')
     environ = {"PATH": os.environ["PATH"]}
-    detected = place_of_verification(tmp_path, VerificationTable(), environ)
+    detected = place_of_verification(Project(tmp_path, environ))
     _commands(tmp_path, '"true"]\nsetup = [')
-    declared = place_of_verification(tmp_path, load_runner_file(tmp_path).verification, environ)
+    declared = place_of_verification(Project(tmp_path, environ))
     assert "`npm install --no-audit" in detected[0]
     assert declared == ("in a clean room, without setup commands", True)
 
@@ -51,7 +51,7 @@ def test_setup_left_out_is_detected_and_an_empty_one_is_none(tmp_path: Path) -> 
 def test_why_commands_run_in_place_is_told(
     tmp_path: Path, in_place: bool, path: str, why: str
 ) -> None:
-    told, clean = place_of_verification(
-        tmp_path, VerificationTable(in_place=in_place), {"PATH": path}
-    )
+    if in_place:
+        _commands(tmp_path, '"true"]\nin_place = true\nsetup = [')
+    told, clean = place_of_verification(Project(tmp_path, {"PATH": path}))
     assert (why in told, clean) == (True, False)

@@ -9,24 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.config.catalogue import (
-    ALL_OPTIONS,
-    ALLOW_DESTRUCTIVE,
-    MAX_COST,
-    MAX_ITERATIONS,
-    MAX_RETRIES,
-    MODEL,
-    OUTPUT_FORMAT,
-    PROJECT_DIR,
-    QUIET,
-    REPLAY,
-    RUN_OPTIONS,
-    SESSION_TIMEOUT,
-    THINKING,
-)
-from runner.config.option import Option
+from runner.config.options import ALL_OPTIONS, OPTIONS, PROJECT_DIR, RUN_OPTIONS, Option
 from runner.config.resolve import Chosen, choose
 from runner.errors import ConfigError, PrerequisiteError
+
+ALLOW_DESTRUCTIVE = OPTIONS["allow_destructive"]
+MAX_COST = OPTIONS["max_cost"]
+MAX_ITERATIONS = OPTIONS["max_iterations"]
+MAX_RETRIES = OPTIONS["max_retries"]
+MODEL = OPTIONS["model"]
+OUTPUT_FORMAT = OPTIONS["output_format"]
+QUIET = OPTIONS["quiet"]
+REPLAY = OPTIONS["replay"]
+SESSION_TIMEOUT = OPTIONS["session_timeout"]
+THINKING = OPTIONS["thinking"]
 
 
 def _chosen(
@@ -41,8 +37,9 @@ def _chosen(
     return choose(RUN_OPTIONS, {"project_dir": project, **(given_values or {})}, environ or {})
 
 
-def _found(chosen: Chosen, option: Option[Any]) -> tuple[Any, str]:
-    return chosen[option], chosen.origin(option)
+def _found(chosen: Chosen, option: Option) -> tuple[Any, str]:
+    found = chosen.settings[option.key]
+    return found.value, found.origin
 
 
 FILE = "max_iterations = 3\n"
@@ -80,7 +77,7 @@ def test_a_flag_can_be_turned_off_again(tmp_path: Path) -> None:
 def test_the_project_comes_from_the_environment_too(tmp_path: Path) -> None:
     chosen = choose(RUN_OPTIONS, {}, {"AUTORUNNER_PROJECT_DIR": str(tmp_path)})
     assert chosen.project_dir == tmp_path
-    assert chosen.origin(PROJECT_DIR) == "AUTORUNNER_PROJECT_DIR"
+    assert chosen.settings["project_dir"].origin == "AUTORUNNER_PROJECT_DIR"
 
 
 def test_a_project_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -93,7 +90,7 @@ def test_a_command_without_a_project_reads_no_file(
 ) -> None:
     _chosen(tmp_path, file="quiet = true")
     monkeypatch.chdir(tmp_path)
-    assert choose([QUIET], {}, {})[QUIET] is False
+    assert choose([QUIET], {}, {}).options.quiet is False
 
 
 def test_a_command_that_takes_the_project_alone_reads_no_file(tmp_path: Path) -> None:
@@ -118,8 +115,8 @@ def test_a_command_that_takes_the_project_alone_reads_no_file(tmp_path: Path) ->
         (THINKING, "off", None),
     ],
 )
-def test_a_variable_is_read(option: Option[Any], text: str, value: object, tmp_path: Path) -> None:
-    assert _chosen(tmp_path, environ={option.variable: text})[option] == value
+def test_a_variable_is_read(option: Option, text: str, value: object, tmp_path: Path) -> None:
+    assert _chosen(tmp_path, environ={option.variable: text}).settings[option.key].value == value
 
 
 @pytest.mark.parametrize(
@@ -141,7 +138,7 @@ def test_a_variable_is_read(option: Option[Any], text: str, value: object, tmp_p
     ],
 )
 def test_a_variable_that_does_not_fit_is_named(
-    option: Option[Any], text: str, message: str, tmp_path: Path
+    option: Option, text: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError) as raised:
         _chosen(tmp_path, environ={option.variable: text})
@@ -208,13 +205,13 @@ def test_a_variable_out_of_range_is_named_in_the_hint(tmp_path: Path) -> None:
     ],
 )
 def test_values_at_the_edge_are_taken(
-    option: Option[Any], given_value: object, value: object, tmp_path: Path
+    option: Option, given_value: object, value: object, tmp_path: Path
 ) -> None:
-    assert _chosen(tmp_path, {option.key: given_value})[option] == value
+    assert _chosen(tmp_path, {option.key: given_value}).settings[option.key].value == value
 
 
 @pytest.mark.parametrize("option", ALL_OPTIONS, ids=lambda option: option.name)
-def test_every_default_is_a_value_that_would_be_taken(option: Option[Any]) -> None:
+def test_every_default_is_a_value_that_would_be_taken(option: Option) -> None:
     assert option.check(option.default) is None
 
 
@@ -225,7 +222,7 @@ def test_no_two_options_share_a_name() -> None:
 
 @settings(deadline=None)
 @given(text=st.text(max_size=30), option=st.sampled_from(ALL_OPTIONS[1:]))
-def test_any_text_in_a_variable_is_a_value_or_a_clear_error(text: str, option: Option[Any]) -> None:
+def test_any_text_in_a_variable_is_a_value_or_a_clear_error(text: str, option: Option) -> None:
     with suppress(ConfigError):
         chosen = choose([option], {}, {option.variable: text})
-        assert chosen.origin(option) == (option.variable if text else "default")
+        assert chosen.settings[option.key].origin == (option.variable if text else "default")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from runner.config.catalogue import ALL_OPTIONS
+from runner.config.options import ALL_OPTIONS
 from runner.config.runner_file import (
     BudgetTable,
     Notify,

@@ -6,8 +6,8 @@ import pytest
 
 from runner.agent.claude.tool_policy import judge_tool
 from runner.agent.claude.tools import BUILT_IN_TOOLS, TOOLS_BY_INSTRUCTION
-from runner.config import catalogue
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
+from runner.config.options import OPTIONS
 from runner.config.project import resolve_project
 from runner.errors import PrerequisiteError
 from runner.marker import Instruction
@@ -33,15 +33,16 @@ SYNC = (Instruction.SYNC, Instruction.VERIFY)
 def test_a_common_option_has_the_letter_and_default_of_the_seed(
     name: str, short: str, default: object
 ) -> None:
-    found = {option.name: option for option in catalogue.COMMON_OPTIONS}[name]
+    found = OPTIONS[name.replace("-", "_")]
+    assert found.commands == {"run", "sync"}
     assert (found.short, found.default) == (short, default)
 
 
 @pytest.mark.parametrize(("name", "short"), [("no-sandbox", ""), ("allow-destructive", "-D")])
 def test_an_option_of_run_alone_is_off_and_not_one_of_sync(name: str, short: str) -> None:
-    found = {option.name: option for option in catalogue.RUN_OPTIONS}[name]
+    found = OPTIONS[name.replace("-", "_")]
     assert (found.short, found.default) == (short, False)
-    assert name not in {option.name for option in catalogue.SYNC_OPTIONS}
+    assert found.commands == {"run"}
 
 
 def test_thinking_without_a_number_has_the_budget_of_the_seed() -> None:

@@ -8,9 +8,12 @@ import os
 import sys
 from pathlib import Path
 
-from runner.app.composition import Job, perform
-from runner.config.resolve import RunOptions
+from runner.app.job import Job
+from runner.app.run import run
+from runner.app.subscribers import subscribers_of
+from runner.config.options import RunOptions
 from runner.events import RunEnded, RunEvent, SessionEnded
+from runner.project import Project
 
 
 def resident_bytes() -> int:
@@ -46,13 +49,6 @@ def sample(event: RunEvent) -> None:
 
 
 if __name__ == "__main__":
-    perform(
-        Job(
-            Path(sys.argv[1]).resolve(),
-            RunOptions(
-                plan_review=False,
-            ),
-            "A long run",
-        ),
-        sample,
-    )
+    project = Project.open(Path(sys.argv[1]), os.environ)
+    job = Job(project, RunOptions(plan_review=False), "A long run")
+    run(job, subscribers_of(job, job.redactor, sample))

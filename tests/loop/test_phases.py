@@ -5,12 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.cli.scenes import result
-from tests.loop.fakes import Recorder
-
-from runner.events import RunEnded, StatusChanged
 from runner.records.effort import Effort, Purpose
-from runner.records.phases import Summary, phase_rows, told_in_full
+from runner.records.phases import phase_rows, phases_in_full, told_in_full
 from runner.records.spending import Spend, SpendBook
 
 RECEIPT = b'{"step_id":"step_1"}'
@@ -83,29 +79,15 @@ def test_a_row_tells_what_the_phase_and_its_deliverables_took(tmp_path: Path) ->
     ]
 
 
-def end(project: Path) -> RunEnded:
-    sink = Recorder()
-    Summary(project, sink)(RunEnded(result(), {"phases": phase_rows(VIEW), "loop_signal": "x"}))
-    (event,) = sink
-    assert isinstance(event, RunEnded)
-    return event
-
-
-def test_the_end_of_a_run_is_told_with_its_phases_in_full(tmp_path: Path) -> None:
+def test_the_phases_of_a_runs_end_are_in_full(tmp_path: Path) -> None:
     SpendBook(tmp_path).save(replace(Spend(), efforts=EFFORTS))
-    details = end(tmp_path).details
-    assert details["loop_signal"] == "x"
-    assert details["phases"][0]["cost_usd"] == 1.5
+    (row,) = phases_in_full(tmp_path, phase_rows(VIEW))
+    assert (row["title"], row["cost_usd"]) == ("Parsing", 1.5)
 
 
-def test_the_end_is_told_also_where_nobody_knows_what_it_cost(tmp_path: Path) -> None:
+def test_the_phases_are_in_full_also_where_nobody_knows_what_they_cost(tmp_path: Path) -> None:
     book = SpendBook(tmp_path)
     book.path.parent.mkdir(parents=True)
     book.path.write_text("{")
-    assert end(tmp_path).details["phases"][0]["cost_usd"] == 0.0
-
-
-def test_other_events_are_passed_on_as_they_are(tmp_path: Path) -> None:
-    sink, event = Recorder(), StatusChanged("A", "passed", "x")
-    Summary(tmp_path, sink)(event)
-    assert sink == [event]
+    (row,) = phases_in_full(tmp_path, phase_rows(VIEW))
+    assert row["cost_usd"] == 0.0

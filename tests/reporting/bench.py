@@ -84,9 +84,11 @@ class Bench:
         keeper = HistoryKeeper(
             self.project, "run", _nobody, clean=lambda value: value, now=lambda: next(times)
         )
-        spending = Spending(SpendBook(self.project), keeper if kept else _nobody, budgeted=False)
+        spending = Spending(SpendBook(self.project), _nobody, budgeted=False)
         for event in events:
             spending(event)
+            if kept:
+                keeper(event)
 
     def sources(self, session_id: str | None = None) -> Sources:
         """Return what a report is made from."""

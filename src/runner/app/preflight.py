@@ -7,25 +7,22 @@ from dataclasses import dataclass
 
 from runner.agent.claude.credentials import HINT as SIGN_IN_HINT
 from runner.agent.claude.credentials import SignIn, find_credentials
-from runner.app.box_environment import environment_rules
+from runner.app.job import environment_rules
 from runner.app.notify.notifier import targets_of
 from runner.app.notify.trial import try_out, unready
 from runner.app.verification import IN_PLACE_HINT, place_of_verification
 from runner.autonomy.assembly import open_control_plane
 from runner.autonomy.store.layout import user_state_directory
 from runner.autonomy.store.trust import Trust
-from runner.config.agent_file import load_agent_file
-from runner.config.catalogue import NO_SANDBOX, SANDBOX_NETWORK
 from runner.config.feature_flags import resolve_flags
-from runner.config.instructions import NAMES, instruction_text
+from runner.config.instructions import NAMES
+from runner.config.options import RunOptions
 from runner.config.project import require_spec
-from runner.config.resolve import Chosen
-from runner.deliverables.repository import StatusRepository
-from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.installation import isolate
 from runner.loop.planning import COVER, idle_commands, uncovered_phases
 from runner.programs import find_program
+from runner.project import Project
 from runner.records.run_lock import current_holder
 from runner.records.spending import spec_budget
 from runner.sandbox.probe import (
@@ -61,39 +58,39 @@ class CheckResult:
     hint: str | None = None
 
 
-def preflight(chosen: Chosen) -> Iterator[CheckResult]:
+def preflight(project: Project, options: RunOptions) -> Iterator[CheckResult]:
     """Check everything that a run needs, in the order in which it would be missed."""
     for name, check in CHECKS:
         try:
-            yield from check(name, chosen)
+            yield from check(name, project, options)
         except RunnerError as error:
             yield CheckResult(name, "fail", error.message, error.hint)
 
 
-def _agent(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    binary = bundled_agent(chosen.project_dir)
+def _agent(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    binary = bundled_agent(project.directory)
     version = binary.with_name("claude.version")
     known = version.read_text(encoding="utf-8").strip() if version.is_file() else ""
     number = known.removesuffix("(Claude Code)").strip() or "version unknown"
     yield CheckResult(name, "ok", f"Claude Code, {number}")
 
 
-def _credentials(name: str, _chosen: Chosen) -> Iterator[CheckResult]:
+def _credentials(name: str, _project: Project, _options: RunOptions) -> Iterator[CheckResult]:
     found = find_credentials(os.environ)
     hint = None if found.state is SignIn.FOUND else SIGN_IN_HINT
     yield CheckResult(name, _SIGN_IN_STATES[found.state], found.detail, hint)
 
 
-def _sandbox(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    agent = bundled_agent(chosen.project_dir)
-    wanted = not (chosen[NO_SANDBOX] or switched_off(os.environ))
+def _sandbox(name: str, project: Project, options: RunOptions) -> Iterator[CheckResult]:
+    agent = bundled_agent(project.directory)
+    wanted = options.sandbox and not switched_off(os.environ)
     request = ContainmentRequest(
-        project=chosen.project_dir,
+        project=project.directory,
         agent=agent,
-        rules=environment_rules(chosen.project_dir),
+        rules=environment_rules(project),
         wanted=wanted,
-        network=chosen[SANDBOX_NETWORK] == "open",
-        read_only=isolate(chosen.project_dir, boxed=is_boxed(wanted=wanted), used=[agent]),
+        network=options.sandbox_network,
+        read_only=isolate(project.directory, boxed=is_boxed(wanted=wanted), used=[agent]),
     )
     with contained(request) as containment:
         for layer in containment.layers:
@@ -106,8 +103,8 @@ def _sandbox(name: str, chosen: Chosen) -> Iterator[CheckResult]:
             yield CheckResult(name, "warn", containment.summary, hint)
 
 
-def _environment(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    rules = environment_rules(chosen.project_dir)
+def _environment(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    rules = environment_rules(project)
     agents, commands = rules.of_agents(os.environ), rules.of_commands(os.environ)
     left_out = rules.left_out(os.environ)
     detail = (
@@ -127,34 +124,35 @@ def _environment(name: str, chosen: Chosen) -> Iterator[CheckResult]:
         yield CheckResult(name, "warn", f"never handed on: {', '.join(barred)}", hint)
 
 
-def _git(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    if find_program("git", chosen.project_dir) is None:
+def _git(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    if find_program("git", project.directory) is None:
         hint = "Install git: agents commit their work, and you can see and undo it."
         yield CheckResult(name, "warn", "not installed", hint)
-    elif not (chosen.project_dir / ".git").exists():
+    elif not (project.directory / ".git").exists():
         hint = "Run `git init` and commit what is there, so that changes can be seen and undone."
         yield CheckResult(name, "warn", "the project is not a git repository", hint)
     else:
         yield CheckResult(name, "ok", "the project is a git repository")
-    holder = configuration_with_token(chosen.project_dir)
+    holder = configuration_with_token(project.directory)
     if holder is not None:
         yield CheckResult(name, "warn", f"{holder} holds a token that agents can read", TOKEN_HINT)
 
 
-def _spec(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    yield CheckResult(name, "ok", str(require_spec(chosen.project_dir)))
+def _spec(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    yield CheckResult(name, "ok", str(require_spec(project.directory)))
 
 
-def _configuration(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    load_agent_file(chosen.project_dir)
+def _configuration(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    _ = project.agent_file
     for instruction in NAMES:
-        instruction_text(chosen.project_dir, instruction)
+        project.instruction_text(instruction)
     yield CheckResult(name, "ok", "runner.toml, agent.json and instructions can be read")
 
 
-def _posture(name: str, chosen: Chosen) -> Iterator[CheckResult]:
+def _posture(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
     plane = open_control_plane(
-        chosen.project_dir,
+        project.directory,
+        file=project.file,
         surface="loop",
         environ=os.environ,
         interactive=Output(sys.stdout).is_terminal(),
@@ -169,43 +167,43 @@ def _posture(name: str, chosen: Chosen) -> Iterator[CheckResult]:
         yield CheckResult(name, "fail", refusal["error"], refusal["data"]["remediation"])
 
 
-def _flags(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    settings = resolve_flags(chosen.file.feature_flags, os.environ).settings.items()
+def _flags(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    settings = resolve_flags(project.file.feature_flags, os.environ).settings.items()
     off = [f"{flag} ({one.origin})" for flag, one in settings if not one.value]
     yield CheckResult(name, "ok", f"off: {', '.join(off)}" if off else "all on")
 
 
-def _policy(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    decision = judge_command("ls", project_dir=chosen.project_dir)
+def _policy(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    decision = judge_command("ls", project_dir=project.directory)
     state = "ok" if decision.allowed else "fail"
     yield CheckResult(name, state, decision.reason or "the command policy is in force")
 
 
-def _state(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    file = StatusRepository(status_path(chosen.project_dir)).load()
+def _state(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    file = project.plan()
     found = "no deliverables yet" if file is None else plural(file.counts.total, "deliverable")
     yield CheckResult(name, "ok", found)
-    for said in idle_commands(file, chosen.file.verification.commands):
+    for said in idle_commands(file, project.file.verification.commands):
         yield CheckResult(name, "warn", said)
-    if (uncovered := uncovered_phases(file, chosen.file.verification.commands)) is not None:
+    if (uncovered := uncovered_phases(file, project.file.verification.commands)) is not None:
         yield CheckResult(name, "warn", uncovered, COVER)
-    if not os.access(chosen.project_dir, os.W_OK):
+    if not os.access(project.directory, os.W_OK):
         hint = "Check the owner and permissions of the project."
         yield CheckResult(name, "fail", "the project can't be written", hint)
-    Trust(user_state_directory()).require_usable(chosen.project_dir)
-    if current_holder(chosen.project_dir) is not None:
+    Trust(user_state_directory()).require_usable(project.directory)
+    if current_holder(project.directory) is not None:
         hint = "`runner status` says which; wait for it, or stop it."
         yield CheckResult(name, "fail", "a run is at work in the project", hint)
 
 
-def _verification(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    place, clean = place_of_verification(chosen.project_dir, chosen.file.verification)
+def _verification(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    place, clean = place_of_verification(project)
     state, hint = ("ok", None) if clean else ("warn", IN_PLACE_HINT)
     yield CheckResult(name, state, f"commands run {place}", hint)
 
 
-def _budget(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    budget = spec_budget(chosen.project_dir, chosen.file.budget.total)
+def _budget(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    budget = spec_budget(project.directory, project.file.budget.total)
     if budget is None:
         return
     spent = f"{format_cost(budget.spent_before_usd)} of {format_cost(budget.total_usd)} spent"
@@ -216,25 +214,25 @@ def _budget(name: str, chosen: Chosen) -> Iterator[CheckResult]:
         yield CheckResult(name, "fail", spent, hint)
 
 
-def _notifications(name: str, chosen: Chosen) -> Iterator[CheckResult]:
-    wishes = chosen.file.notify
-    problems = list(unready(wishes, chosen.project_dir))
+def _notifications(name: str, project: Project, _options: RunOptions) -> Iterator[CheckResult]:
+    wishes = project.file.notify
+    problems = list(unready(wishes, project.directory))
     for title, problem in problems:
         yield CheckResult(
             name, "warn", f"{title}: {problem}", "See [notify] in .runner/runner.toml."
         )
-    if (targets := targets_of(wishes, chosen.project_dir)) and not problems:
+    if (targets := targets_of(wishes, project.directory)) and not problems:
         told = " and ".join(target.title for target in targets)
         yield CheckResult(name, "ok", f"{told}, on {', '.join(wishes.on) or 'nothing'}")
 
 
-def notification_on_trial(chosen: Chosen, event: str) -> Iterator[CheckResult]:
+def notification_on_trial(project: Project, event: str) -> Iterator[CheckResult]:
     """Send one notification to all that `[notify]` names, and tell what became of it."""
-    name, wishes = "Notification on trial", chosen.file.notify
-    if not targets_of(wishes, chosen.project_dir):
+    name, wishes = "Notification on trial", project.file.notify
+    if not targets_of(wishes, project.directory):
         hint = "Name a `command` or a `webhook` under [notify] in .runner/runner.toml."
         yield CheckResult(name, "fail", "there is nobody to tell", hint)
-    for title, problem in try_out(wishes, event, chosen.project_dir):
+    for title, problem in try_out(wishes, event, project.directory):
         if problem is None:
             yield CheckResult(name, "ok", f"{title} took `{event}`")
         else:
@@ -245,7 +243,7 @@ def notification_on_trial(chosen: Chosen, event: str) -> Iterator[CheckResult]:
         yield CheckResult(name, "warn", f"a run would not tell `{event}`", hint)
 
 
-Check = Callable[[str, Chosen], Iterator[CheckResult]]
+Check = Callable[[str, Project, RunOptions], Iterator[CheckResult]]
 
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("Agent", _agent),

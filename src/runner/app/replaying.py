@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.app.composition import Command, Job
-from runner.config.resolve import RunOptions
+from runner.app.job import Command, Job
+from runner.config.options import RunOptions
 from runner.errors import UsageError
+from runner.project import Project
 from runner.replay.recording import Recorder
 from runner.replay.script import ModelScript, load_script
 from runner.replay.server import ScriptedModel
@@ -40,33 +41,28 @@ class Scripted:
 
 @contextmanager
 def answering(
-    replay: Path | None,
-    project_dir: Path,
-    options: RunOptions,
-    message: str,
-    *,
-    command: Command,
-    record: Path | None = None,
+    project: Project, options: RunOptions, message: str, *, command: Command
 ) -> Iterator[Job]:
     """Give the job of a command, with the model that answers it: scripted, or the real one.
 
     Raises:
-        ScriptError: the script that `replay` names is wrong.
-        UsageError: the file that `record` names can't be used, or both are given.
-        ConfigError: what `record` asks for can't be recorded.
+        ScriptError: the script of --replay is wrong.
+        UsageError: the file of --record can't be used, or both are given.
+        ConfigError: the traffic can't be recorded.
     """
+    replay, record = options.replay, options.record
     if replay is None:
-        with recorded(record, project_dir) as (environment, facts):
-            yield Job(project_dir, options, message, environment, facts, command=command)
+        with recorded(record, project.directory) as (environment, facts):
+            yield Job(project, options, message, environment, facts, command=command)
         return
     if record is not None:
         raise UsageError(
             "--record and --replay exclude each other: what a script says is written already.",
             hint="Leave out one of them.",
         )
-    with scripted(replay, project_dir) as answers:
+    with scripted(replay, project.directory) as answers:
         yield Job(
-            project_dir,
+            project,
             options,
             message,
             answers.environment,
@@ -77,7 +73,7 @@ def answering(
 
 
 @contextmanager
-def recorded(record: Path | None, project_dir: Path) -> Iterator[tuple[dict[str, str], Facts]]:
+def recorded(record: Path | None, directory: Path) -> Iterator[tuple[dict[str, str], Facts]]:
     """Record what the model says into a file, where one is named; say at the end how that went.
 
     Yields:
@@ -90,7 +86,7 @@ def recorded(record: Path | None, project_dir: Path) -> Iterator[tuple[dict[str,
     if record is None:
         yield {}, ()
         return
-    with Recorder(record, project=project_dir, environ=os.environ) as recorder:
+    with Recorder(record, project=directory, environ=os.environ) as recorder:
         yield recorder.agent_environment(), (("Recording to", str(record)),)
     lines = [f"Warning: {warning}" for warning in recorder.warnings()]
     if recorder.recorded:
@@ -102,14 +98,14 @@ def recorded(record: Path | None, project_dir: Path) -> Iterator[tuple[dict[str,
 
 
 @contextmanager
-def scripted(script: ModelScript | Path, project_dir: Path) -> Iterator[Scripted]:
+def scripted(script: ModelScript | Path, directory: Path) -> Iterator[Scripted]:
     """Serve `script` on loopback.
 
     The agent's own state goes to a temporary folder, so that nothing of a real login is used.
 
     Args:
         script: a loaded script, or the path of its file.
-        project_dir: what `{{project}}` in the script stands for.
+        directory: what `{{project}}` in the script stands for.
 
     Raises:
         ScriptError: the file is wrong.
@@ -117,7 +113,7 @@ def scripted(script: ModelScript | Path, project_dir: Path) -> Iterator[Scripted
     loaded = load_script(script) if isinstance(script, Path) else script
     with (
         tempfile.TemporaryDirectory(prefix="runner-replay-", ignore_cleanup_errors=True) as state,
-        ScriptedModel(loaded, project=project_dir) as model,
+        ScriptedModel(loaded, project=directory) as model,
     ):
         # A proxy that the user has set must not come between the agent and loopback.
         direct = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}

@@ -14,7 +14,7 @@ from runner.app.event_json import event_object
 from runner.credentials import Redactor
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.errors import RunnerError
-from runner.events import Notice, RunEnded, RunEvent, SessionActivity
+from runner.events import Notice, RunEvent, SessionActivity
 from runner.ports import RunSink
 from runner.text.messages import reason
 
@@ -34,15 +34,15 @@ def _now() -> datetime:
 
 
 class RunLog:
-    """A sink that writes down what it is told, and passes every event on.
+    """A subscriber that writes every event to a file.
 
-    The file is made with the first event. A log that can't be written is told once and never
-    ends a run.
+    The file is made with the first event. A log that can't be written is reported once
+    and never ends a run.
 
     Args:
         project_dir: the log goes into its `.runner/logs/`.
         command: `run`, `sync`; part of the file's name.
-        sink: gets every event, and a warning when the log can't be written.
+        publish: gets a warning when the log can't be written.
         redactor: takes credentials out of events.
         now: the time that the lines carry.
         file_bytes: see FILE_BYTES.
@@ -52,7 +52,7 @@ class RunLog:
         self,
         project_dir: Path,
         command: str,
-        sink: RunSink,
+        publish: RunSink,
         *,
         redactor: Redactor,
         now: Callable[[], datetime] = _now,
@@ -61,7 +61,7 @@ class RunLog:
         name = f"{now():%Y%m%dT%H%M%SZ}-{command}-{os.getpid()}.jsonl"
         self.path = project_dir / STATE_DIRECTORY / LOG_FOLDER / name
         self._project_dir = project_dir
-        self._sink = sink
+        self._publish = publish
         self._redactor = redactor
         self._now = now
         self._left = file_bytes
@@ -74,17 +74,10 @@ class RunLog:
         return str(self.path.relative_to(self._project_dir))
 
     def __call__(self, event: RunEvent) -> None:
-        """Write one event, then pass it on; credentials are taken out first of all."""
-        event = self._redactor.record(event)
-        problem = self._record(event)
-        if problem is None:
-            self._sink(event)
-        elif isinstance(event, RunEnded):  # after which nothing follows
-            self._sink(problem)
-            self._sink(event)
-        else:
-            self._sink(event)
-            self._sink(problem)
+        """Write one event; credentials are taken out first."""
+        problem = self._record(self._redactor.record(event))
+        if problem is not None:
+            self._publish(problem)
 
     def __enter__(self) -> Self:
         """Begin; nothing is written yet."""

@@ -20,6 +20,7 @@ def open_control_plane(
     surface: Surface,
     environ: Mapping[str, str],
     interactive: bool,
+    file: RunnerFile | None = None,
     posture: str | None = None,
     clock: Callable[[], datetime] = utc_now,
     new_id: Callable[[str], str] = new_ulid,
@@ -37,6 +38,7 @@ def open_control_plane(
         surface: who calls.
         environ: the environment; `CI` counts as unattended.
         interactive: whether there is a terminal.
+        file: runner.toml, where it has been read already.
         posture: the value of `--posture`, if it was given.
         clock: as for ControlPlane.
         new_id: as for ControlPlane.
@@ -47,7 +49,7 @@ def open_control_plane(
     Raises:
         ConfigError: runner.toml is wrong, or a posture or feature flag does not exist.
     """
-    file = load_runner_file(workspace)
+    file = file or load_runner_file(workspace)
     standing = standing_of(
         file, surface=surface, environ=environ, interactive=interactive, posture=posture
     )

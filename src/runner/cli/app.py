@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from runner import __version__
-from runner.app.starting_signals import InterruptedEarly
+from runner.app.signals import InterruptedEarly
 from runner.cli.check import HELP as CHECK_HELP
 from runner.cli.check import check
 from runner.cli.completion import HELP as COMPLETION_HELP
@@ -22,6 +22,7 @@ from runner.cli.init import init
 from runner.cli.lazy import RootGroup
 from runner.cli.mcp import HELP as MCP_HELP
 from runner.cli.mcp import mcp
+from runner.cli.options import GroupedCommand
 from runner.cli.report import HELP as REPORT_HELP
 from runner.cli.report import report
 from runner.cli.rollback import HELP as ROLLBACK_HELP
@@ -36,7 +37,7 @@ from runner.cli.sync import sync
 _EPILOG = (
     "Start with `runner demo` (no key needed), then write a SPEC.md and `runner run`. "
     "Every option can also be given as AUTORUNNER_<NAME> in the environment, or in "
-    ".runner/runner.toml; `runner config show` tells what holds."
+    ".runner/runner.toml; `runner config show` shows the effective values."
 )
 
 app = typer.Typer(
@@ -70,8 +71,8 @@ def _main(
 
 
 app.command(help=INIT_HELP)(init)
-app.command(help=RUN_HELP)(run)
-app.command(help=SYNC_HELP)(sync)
+app.command(help=RUN_HELP, cls=GroupedCommand)(run)
+app.command(help=SYNC_HELP, cls=GroupedCommand)(sync)
 app.command(help=STATUS_HELP)(status)
 app.command(help=REPORT_HELP)(report)
 app.command(help=DOCTOR_HELP)(doctor)
@@ -96,6 +97,31 @@ def invoke(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     return 0
+
+
+def read_leniently(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the texts that the options of a command are given, wherever the mistakes are.
+
+    Args:
+        arguments: the command's name comes first.
+    """
+    name, *rest = arguments
+    group = typer.main.get_command(app)
+    found: dict[str, str] = {}
+    with group.make_context("runner", [name], resilient_parsing=True) as context:
+        command = group.get_command(context, name)  # type: ignore[attr-defined] # it is a group
+    # Reading ends at a mistake such as `--quiet=1`; so what follows is read on its own.
+    for start in range(len(rest)):
+        with command.make_context(
+            name,
+            rest[start:],
+            resilient_parsing=True,
+            ignore_unknown_options=True,
+            allow_extra_args=True,
+        ) as context:
+            given = {key: text for key, text in context.params.items() if isinstance(text, str)}
+            found = {**given, **found}
+    return found
 
 
 def is_group(names: Sequence[str]) -> bool:

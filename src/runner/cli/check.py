@@ -7,8 +7,8 @@ import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, names_of, takes
-from runner.config.catalogue import ALLOW_DESTRUCTIVE, PROJECT_DIR
 from runner.config.kinds import choice
+from runner.config.options import OPTIONS, PROJECT_DIR
 from runner.config.resolve import Chosen, parsed
 from runner.text.safe import inert, json_text
 
@@ -41,7 +41,7 @@ Judged = Annotated[
 ]
 
 
-@takes(PROJECT_DIR, ALLOW_DESTRUCTIVE)
+@takes(PROJECT_DIR, OPTIONS["allow_destructive"])
 def check(
     text: ShellText, *, judged: Judged = "run", chosen: Chosen, as_json: AsJson = False
 ) -> None:
@@ -51,7 +51,7 @@ def check(
 
     kind = cast("Literal['run', 'sync']", parsed(_COMMANDS, judged, "--command"))
     project = chosen.project_dir
-    settings = load_agent_file(project).policy(allow_destructive=chosen[ALLOW_DESTRUCTIVE])
+    settings = load_agent_file(project).policy(allow_destructive=chosen.options.allow_destructive)
     shell = sys.stdin.read() if text == "-" else text
     found = explain(shell, command=kind, project_dir=project, settings=settings)
     if as_json:

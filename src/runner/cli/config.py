@@ -10,8 +10,8 @@ import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, takes
-from runner.cli.variables import unread
-from runner.config.catalogue import RUN_OPTIONS
+from runner.cli.run import unread
+from runner.config.options import RUN_OPTIONS
 from runner.config.resolve import Chosen
 from runner.text.output import Output
 from runner.text.safe import inert, json_text

@@ -1,5 +1,6 @@
 """`runner doctor`."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -11,10 +12,11 @@ from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, names_of, takes
 from runner.cli.presenter.lines import Line, Tone
 from runner.cli.presenter.wrapping import rows
-from runner.config.catalogue import RUN_OPTIONS
 from runner.config.kinds import choice
+from runner.config.options import RUN_OPTIONS
 from runner.config.resolve import Chosen, parsed
 from runner.config.runner_file import NOTIFY_EVENTS
+from runner.project import Project
 from runner.text.output import Output
 from runner.text.safe import inert, json_text
 
@@ -53,11 +55,12 @@ def doctor(chosen: Chosen, *, notify: Event = None, as_json: AsJson = False) -> 
     """Run the preflight checks."""
     from runner.app import preflight  # noqa: PLC0415 - brings in what only checks need
 
+    project = Project.of(chosen, os.environ)
     event = None if notify is None else parsed(_EVENTS, notify, "--notify")
-    findings = list(preflight.preflight(chosen))
+    findings = list(preflight.preflight(project, chosen.options))
     can_start = _good(findings)
     if event is not None:
-        findings.extend(preflight.notification_on_trial(chosen, event))
+        findings.extend(preflight.notification_on_trial(project, event))
     good = _good(findings)
     if as_json:
         typer.echo(json_text({"ok": good, "findings": [asdict(f) for f in findings]}))

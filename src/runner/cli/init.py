@@ -7,7 +7,7 @@ import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.options import takes
-from runner.config.catalogue import PROJECT_DIR
+from runner.config.options import PROJECT_DIR
 from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory

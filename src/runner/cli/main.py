@@ -10,18 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.app.exit_codes import FAILURE, USAGE, exit_code_for_error
-from runner.app.startup_failure import never_began
+from runner.app.signals import SIGNAL_EXIT_BASE
+from runner.app.unfinished import startup_failure
 from runner.config.kinds import DEFAULT_THINKING_TOKENS
 from runner.errors import RunnerError
 from runner.files import read_regular
 from runner.text.safe import inert_lines, json_text
 
 _SIGINT = 2
-_SIGNAL_EXIT_BASE = 128
 _WRITE_ERRORS = frozenset(
     {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 )
-_FORMAT = "--output-format"
 _MAX_FILE_BYTES = 1024 * 1024
 
 
@@ -29,50 +28,53 @@ def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command; return its exit code.
 
     Raises:
-        OSError: the output could not be written; anything else is told, and is the exit code.
+        OSError: the output could not be written; other errors are reported, and are the exit code.
     """
     from runner.cli.app import invoke  # noqa: PLC0415 - Typer is slow to import
 
-    wanted = wants_json(arguments, os.environ)
     try:
         code = invoke(complete_thinking(arguments))
     except RunnerError as error:
         _complain(error)
         code = exit_code_for_error(error)
-        if wanted:
-            _print_result(arguments, code, error.message, error.hint)
+        _print_result(arguments, code, error.message, error.hint)
         return code
     except KeyboardInterrupt:
-        return tell_interruption(arguments, _SIGINT)
+        return report_interruption(arguments, _SIGINT)
     except Exception as error:
         if _is_lost_output(error):
             raise
         _report_bug(error)
-        if wanted:
-            _print_result(arguments, FAILURE, f"unexpected {type(error).__name__}", None)
+        _print_result(arguments, FAILURE, f"unexpected {type(error).__name__}", None)
         return FAILURE
-    if code == USAGE and wanted:
+    if code == USAGE:
         _print_result(arguments, code, "wrong usage; stderr says what", None)
     return code
 
 
-def tell_interruption(arguments: Sequence[str], signal_number: int) -> int:
+def report_interruption(arguments: Sequence[str], signal_number: int) -> int:
     """Say that a command was stopped before it could do so itself; return its exit code."""
     _say("User interrupted", None)
-    code = _SIGNAL_EXIT_BASE + signal_number
-    if wants_json(arguments, os.environ):
-        _print_result(arguments, code, "User interrupted", None, signal_number)
+    code = SIGNAL_EXIT_BASE + signal_number
+    _print_result(arguments, code, "User interrupted", None, signal_number)
     return code
 
 
 def wants_json(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
-    """Return whether `run` or `sync` was to answer in JSON, also where it never came to that."""
+    """Return whether `run` or `sync` is to answer in JSON, even where its arguments are wrong."""
     if not arguments or arguments[0] not in {"run", "sync"}:
         return False
-    chosen: object = _given(arguments, _FORMAT) or environ.get("AUTORUNNER_OUTPUT_FORMAT")
+    given = _given(arguments)
+    chosen: object = given.get("output_format") or environ.get("AUTORUNNER_OUTPUT_FORMAT")
     if not chosen:
-        chosen = _format_in_file(_project_of(arguments, environ))
+        chosen = _format_in_file(_project_of(given, environ))
     return chosen in ("json", "stream-json")
+
+
+def _given(arguments: Sequence[str]) -> Mapping[str, str]:
+    from runner.cli.app import read_leniently  # noqa: PLC0415 - Typer is slow to import
+
+    return read_leniently(complete_thinking(arguments))
 
 
 def _format_in_file(project: Path) -> object:
@@ -83,22 +85,9 @@ def _format_in_file(project: Path) -> object:
     return None
 
 
-def _given(arguments: Sequence[str], *names: str) -> str | None:
-    """Return the last value that the command line gives to an option, None without one."""
-    found = None
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
-        if argument in names:
-            found = following
-        for name in names:
-            joined = f"{name}=" if name.startswith("--") else name
-            if argument.startswith(joined) and argument != name:
-                found = argument.removeprefix(joined)
-    return found
-
-
-def _project_of(arguments: Sequence[str], environ: Mapping[str, str]) -> Path:
-    given = _given(arguments, "-p", "--project-dir") or environ.get("AUTORUNNER_PROJECT_DIR")
-    return Path(given or ".").absolute()
+def _project_of(given: Mapping[str, str], environ: Mapping[str, str]) -> Path:
+    named = given.get("project_dir") or environ.get("AUTORUNNER_PROJECT_DIR")
+    return Path(named or ".").absolute()
 
 
 def _print_result(
@@ -108,13 +97,21 @@ def _print_result(
     hint: str | None,
     signal_number: int | None = None,
 ) -> None:
-    project = _project_of(arguments, os.environ)
-    result = never_began(arguments[0], project, code, message, hint, signal_number=signal_number)
+    """Print the result object of a command that did not begin, where JSON is wanted."""
+    if not wants_json(arguments, os.environ):
+        return
+    project = _project_of(_given(arguments), os.environ)
+    result = startup_failure(
+        arguments[0], project, code, message, hint, signal_number=signal_number
+    )
     sys.stdout.write(json_text(result) + "\n")
 
 
 def complete_thinking(arguments: Sequence[str]) -> list[str]:
-    """Give `--thinking` its default number where none follows (CONTRACT §1)."""
+    """Give `--thinking` its default number where none follows.
+
+    Click has options whose value may be left out; Typer does not support them.
+    """
     completed: list[str] = []
     for position, argument in enumerate(arguments):
         completed.append(argument)

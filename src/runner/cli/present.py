@@ -5,30 +5,26 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
 import typer
 
 from runner.app.adoption import has_unadopted
-from runner.app.box_environment import redactor_of
-from runner.app.composition import Job, perform
 from runner.app.exit_codes import FAILURE, SUCCESS, exit_code, exit_code_for_error
+from runner.app.job import Job
 from runner.app.notify.notifier import Notifier
 from runner.app.notify.trial import unready
 from runner.app.run_log import RunLog
-from runner.app.startup_failure import never_began
+from runner.app.subscribers import Subscribers, subscribers_of
+from runner.app.unfinished import startup_failure
 from runner.cli.presenter.factory import OutputFormat, make_presenter
-from runner.config.catalogue import DEBUG, OUTPUT_FORMAT, QUIET
-from runner.config.resolve import Chosen
-from runner.config.runner_file import load_runner_file
+from runner.config.options import RunOptions
 from runner.credentials import Redactor
 from runner.errors import ConfigError, RunnerError
-from runner.events import Notice, RunEnded, RunEvent, RunResult
-from runner.ports import RunSink
-from runner.report.workspace_flag import Placing, place_to_name
+from runner.events import Notice, RunResult
 from runner.text.messages import plural, reason
 from runner.text.safe import inert
 
@@ -42,7 +38,7 @@ _COMPARED = re.compile(
 )
 
 
-def laid_out(divergence: str) -> str:
+def divergence_lines(divergence: str) -> str:
     """Return a divergence in lines of at most 80 columns; two texts stand one below the other."""
     texts = _COMPARED.sub(r"\1:\n  recorded \2\n  now      \3", inert(divergence)).splitlines()
     lines = (
@@ -66,60 +62,53 @@ class Presented:
     in_json: bool = False
 
 
-def present(job: Job, chosen: Chosen) -> Presented:
-    """Perform the job, showing it as the options say."""
-    presenter = make_presenter(
-        output_format=cast("OutputFormat", chosen[OUTPUT_FORMAT]),
-        quiet=chosen[QUIET],
-        debug=chosen[DEBUG],
-        stdout=sys.stdout,
-        stderr=sys.stderr,
-        environ=os.environ,
-    )
-    notify = load_runner_file(job.project_dir).notify
-    environ = {**os.environ, **job.agent_environment}
+def present(
+    job: Job, perform: Callable[[Job, Subscribers], RunResult], options: RunOptions
+) -> Presented:
+    """Perform the job, showing it as the options say, with its log and its notifications.
+
+    Args:
+        perform: `run` or `sync` of `runner.app`.
+        options: those of the command, which for the demo are not those of its run.
+    """
+    project = job.project
+    notify = project.file.notify
     try:
-        redactor = redactor_of(job.project_dir, environ)
-    except ConfigError:  # which the run itself says in a moment
-        redactor = Redactor(environ)
+        redactor = job.redactor
+    except ConfigError:  # which the run itself reports in a moment
+        redactor = Redactor({**os.environ, **job.agent_environment})
+    events = subscribers_of(job, redactor)
     with (
-        presenter,
-        Notifier(notify, presenter, _warn, project=job.project_dir) as notifier,
-        RunLog(job.project_dir, job.command, notifier, redactor=redactor) as log,
+        make_presenter(
+            output_format=cast("OutputFormat", options.output_format),
+            quiet=options.quiet,
+            debug=options.debug,
+            stdout=sys.stdout,
+            stderr=sys.stderr,
+            environ=os.environ,
+        ) as presenter,
+        Notifier(notify, _warn, project=project.directory) as notifier,
+        RunLog(project.directory, job.command, events, redactor=redactor) as log,
     ):
-        if has_unadopted(job.project_dir):
+        events.put_first(log, presenter, notifier)
+        if has_unadopted(project.directory):
             text = "This project has a plan of Autonoe, which a run here does not use."
-            log(Notice("warning", text, "`runner init --from-autonoe` takes it over."))
-        # At its end, which is when they are wanted, it would be too late to mend them.
-        for title, problem in unready(notify, job.project_dir):
+            events(Notice("warning", text, "`runner init --from-autonoe` takes it over."))
+        # At its end, when they are wanted, it would be too late to fix them.
+        for title, problem in unready(notify, project.directory):
             hint = "`runner doctor --notify finished` tries it."
-            log(Notice("warning", f"Notifications won't reach {title}: {problem}", hint))
-        sink = _with_divergences(job, Placing(place_to_name(job.project_dir), log))
+            events(Notice("warning", f"Notifications won't reach {title}: {problem}", hint))
         try:
-            result = perform(replace(job, facts=(*job.facts, ("Log", log.shown))), sink)
+            result = perform(replace(job, facts=(*job.facts, ("Log", log.shown))), events)
         except RunnerError as error:
-            # Whoever started it at a terminal reads it there.
+            # At a terminal, the person who started it reads it there.
             if not sys.stderr.isatty():
-                notifier.never_began(_refusal(job, error))
+                code = exit_code_for_error(error)
+                notifier.report_failed_start(
+                    startup_failure(job.command, project.directory, code, error.message, error.hint)
+                )
             raise
-    return Presented(result, presenter.lost, in_json=chosen[OUTPUT_FORMAT] != "text")
-
-
-def _refusal(job: Job, error: RunnerError) -> Mapping[str, Any]:
-    code = exit_code_for_error(error)
-    return never_began(job.command, job.project_dir, code, error.message, error.hint)
-
-
-def _with_divergences(job: Job, sink: RunSink) -> RunSink:
-    """Return a sink that adds to the end of a run where it left its script."""
-
-    def told(event: RunEvent) -> None:
-        if isinstance(event, RunEnded):
-            left = {"divergences": list(job.divergences())}
-            event = replace(event, details={**event.details, **left})
-        sink(event)
-
-    return told
+    return Presented(result, presenter.lost, in_json=options.output_format != "text")
 
 
 def _warn(text: str) -> None:
@@ -141,7 +130,7 @@ def finish(job: Job, presented: Presented) -> None:
     if diverged:
         typer.echo(
             f"Warning: The conversation left the script {plural(len(diverged), 'time')}; first:\n"
-            f"{laid_out(diverged[0])}\n"
+            f"{divergence_lines(diverged[0])}\n"
             f"{INDENT}docs/scripted-model.md explains how sessions and turns are matched,\n"
             f"{INDENT}docs/recordings.md what a replay is compared with.",
             err=True,

@@ -29,8 +29,7 @@ from runner.app.exit_codes import (
 )
 from runner.cli.app import app
 from runner.cli.presenter.event_schema import events_schema
-from runner.config.catalogue import ALL_OPTIONS
-from runner.config.option import Option
+from runner.config.options import ALL_OPTIONS, Option
 from runner.config.runner_file import RunnerFile
 
 _FOLDER = Path("docs")
@@ -137,7 +136,7 @@ def _options() -> Iterator[str]:
     yield from _table(head, [_option(option) for option in ALL_OPTIONS])
 
 
-def _option(option: Option[Any]) -> tuple[str, ...]:
+def _option(option: Option) -> tuple[str, ...]:
     default = option.default_shown or ("off" if option.is_flag else str(option.default))
     key = _code(option.key) if option.in_file else "not there"
     names = f"{_code(f'--{option.name}')}<br>{_code(option.variable)}"

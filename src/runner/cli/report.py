@@ -8,7 +8,7 @@ import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, takes
-from runner.config.catalogue import PROJECT_DIR
+from runner.config.options import PROJECT_DIR
 from runner.config.resolve import Chosen
 from runner.errors import UsageError
 from runner.text.output import Output

@@ -14,7 +14,7 @@ from runner.checkpoints.ledger import Checkpoint
 from runner.checkpoints.rollback import Changes, Rollback, find_checkpoint, prepared, restorable
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, takes
-from runner.config.catalogue import PROJECT_DIR
+from runner.config.options import PROJECT_DIR
 from runner.config.resolve import Chosen
 from runner.errors import PrerequisiteError, UsageError
 from runner.installation import keep_temporary_files_from

@@ -1,16 +1,17 @@
 """`runner run`."""
 
 import os
+from collections.abc import Mapping
 
 import typer
 
 from runner.cli.help_text import help_text
 from runner.cli.options import takes
-from runner.cli.variables import unread
-from runner.config.catalogue import RECORD, REPLAY, RUN_OPTIONS
 from runner.config.environment import unknown_variables
+from runner.config.options import RUN_OPTIONS
 from runner.config.project import require_spec
-from runner.config.resolve import Chosen, RunOptions
+from runner.config.resolve import Chosen
+from runner.project import Project
 from runner.text.safe import inert
 
 HELP = help_text(
@@ -18,8 +19,8 @@ HELP = help_text(
     ("runner run", "in a folder with a SPEC.md"),
     ("runner run -n 10 --max-cost 5", "at most ten sessions and five dollars"),
     ("runner run -p ../app -m opus", "another project, another model"),
-    ("runner run --wait-for-quota", "over night, over the limits of a subscription"),
-    details="What is done is saved as it happens: after an interruption the same command goes on. "
+    ("runner run --wait-for-quota", "overnight, across usage limits"),
+    details="Work is saved as it happens: after an interruption the same command continues. "
     "The exit code says how it ended: 0 all passed, 1 failed, 2 wrong usage, 3 a person is "
     "needed, 4 iteration limit, 6 budget, 7 the spec or plan was changed by somebody else, "
     "75 usage limit, 130 interrupted.",
@@ -29,28 +30,30 @@ HELP = help_text(
 @takes(*RUN_OPTIONS)
 def run(chosen: Chosen) -> None:
     """Run the loop on a project's SPEC.md."""
-    project = chosen.project_dir
-    require_spec(project)
+    require_spec(chosen.project_dir)
     warn_of_unknown_variables()
     # The libraries behind a run are imported only now, so that a mistake is answered at once.
     from runner.app.replaying import answering  # noqa: PLC0415
+    from runner.app.run import run as run_job  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
 
-    options = RunOptions.of(chosen)
-    answers = answering(
-        chosen[REPLAY],
-        project,
-        options,
-        "Implementing SPEC.md",
-        command="run",
-        record=chosen[RECORD],
-    )
-    with answers as job:
-        result = present(job, chosen)
+    project = Project.of(chosen, os.environ)
+    with answering(project, chosen.options, "Implementing SPEC.md", command="run") as job:
+        result = present(job, run_job, chosen.options)
     finish(job, result)
 
 
 def warn_of_unknown_variables() -> None:
-    """Say which AUTORUNNER_ variables nothing reads: a typing error would go unnoticed."""
+    """Name the AUTORUNNER_ variables that nothing reads: a typing error would go unnoticed."""
     for name, hint in unread(unknown_variables(os.environ)).items():
         typer.echo(f"Warning: nothing reads the variable {inert(name)}. {hint}", err=True)
+
+
+def unread(unknown: Mapping[str, str]) -> dict[str, str]:
+    """Return, of the variables that are no options of a run, those that no other command reads."""
+    if not unknown:
+        return {}
+    from runner.cli.control.commands import control_variables  # noqa: PLC0415 - rarely needed
+
+    ours = control_variables()
+    return {name: hint for name, hint in unknown.items() if name not in ours}

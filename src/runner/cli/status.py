@@ -13,7 +13,7 @@ from runner.cli.control.session_text import resumption_lines
 from runner.cli.help_text import help_text
 from runner.cli.options import AsJson, takes
 from runner.cli.status_view import StatusView, status_lines, status_object
-from runner.config.catalogue import PROJECT_DIR
+from runner.config.options import PROJECT_DIR
 from runner.config.project import SPEC_NAME
 from runner.config.resolve import Chosen
 from runner.deliverables.model import StatusFile

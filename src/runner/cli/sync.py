@@ -1,13 +1,15 @@
 """`runner sync`."""
 
 import os
+from dataclasses import replace
 
 from runner.cli.help_text import help_text
 from runner.cli.options import takes
 from runner.cli.run import warn_of_unknown_variables
-from runner.config.catalogue import COMMIT, RECORD, REPLAY, SYNC_OPTIONS
+from runner.config.options import SYNC_OPTIONS
 from runner.config.project import require_spec
-from runner.config.resolve import Chosen, RunOptions
+from runner.config.resolve import Chosen
+from runner.project import Project
 
 HELP = help_text(
     "Bring status.json in line with SPEC.md, and verify what exists.",
@@ -22,26 +24,19 @@ HELP = help_text(
 @takes(*SYNC_OPTIONS)
 def sync(chosen: Chosen) -> None:
     """Run the sync workflow on a project's SPEC.md."""
-    project = chosen.project_dir
-    require_spec(project)
+    require_spec(chosen.project_dir)
     warn_of_unknown_variables()
     from runner.app.replaying import answering  # noqa: PLC0415
+    from runner.app.sync import sync as sync_job  # noqa: PLC0415
     from runner.cli.present import finish, present  # noqa: PLC0415
     from runner.sandbox.probe import switched_off  # noqa: PLC0415
 
-    options = RunOptions.of(chosen, sandbox=not switched_off(os.environ))
-    answers = answering(
-        chosen[REPLAY],
-        project,
-        options,
-        "Syncing with SPEC.md",
-        command="sync",
-        record=chosen[RECORD],
-    )
-    with answers as job:
-        result = present(job, chosen)
-    if chosen[COMMIT]:
+    options = replace(chosen.options, sandbox=not switched_off(os.environ))
+    project = Project.of(chosen, os.environ)
+    with answering(project, options, "Syncing with SPEC.md", command="sync") as job:
+        result = present(job, sync_job, options)
+    if chosen.options.commit:
         from runner.app.sync_commit import commit_results  # noqa: PLC0415
 
-        commit_results(project)
+        commit_results(project.directory)
     finish(job, result)

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from runner.config.catalogue import ALL_OPTIONS
 from runner.config.names import suggestion
-from runner.config.option import ENVIRONMENT_PREFIX
+from runner.config.options import ALL_OPTIONS, ENVIRONMENT_PREFIX
 
 FEATURE_PREFIX = f"{ENVIRONMENT_PREFIX}FEATURE_"
 
@@ -15,7 +14,7 @@ OTHER_VARIABLES = (
     "AUTORUNNER_ROLE",
     "AUTORUNNER_STATE_DIR",
 )
-"""What is read from the environment besides the options of the catalogue."""
+"""What is read from the environment besides the options."""
 
 
 def unknown_variables(environ: Mapping[str, str]) -> dict[str, str]:

@@ -7,14 +7,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from runner.config.agent_file import AGENT_FILE, HIDDEN, AgentFile, load_agent_file, redacted
-from runner.config.catalogue import MODEL, PLAN_MODEL, REVIEW_MODEL, THINKING
 from runner.config.environment import unknown_variables
 from runner.config.feature_flags import resolve_flags
 from runner.config.instructions import instruction_text
-from runner.config.option import Option
+from runner.config.options import Option, RunOptions
 from runner.config.postures import resolve_standing
 from runner.config.resolve import Chosen
-from runner.config.runner_file import Notify, RunnerFile
+from runner.config.runner_file import Notify, RunnerFile, load_runner_file
 from runner.config.thinking import thinking_effect
 from runner.marker import Instruction
 
@@ -23,7 +22,7 @@ Report = dict[str, Any]
 
 def configuration_report(
     chosen: Chosen,
-    options: Iterable[Option[Any]],
+    options: Iterable[Option],
     environ: Mapping[str, str],
     *,
     interactive: bool = True,
@@ -37,13 +36,15 @@ def configuration_report(
         ConfigError: agent.json or an instruction override can't be used, or a posture or feature
             flag does not exist.
     """
-    project, file = chosen.project_dir, chosen.file
+    project = chosen.project_dir
+    file = chosen.file or load_runner_file(project)
     return {
         "type": "configuration",
         "project_dir": str(project),
         "options": {
-            option.name: {"value": _plain(chosen[option]), "origin": chosen.origin(option)}
+            option.name: {"value": _plain(setting.value), "origin": setting.origin}
             for option in options
+            for setting in [chosen.settings[option.key]]
         },
         "runner_toml": {
             "path": str(file.path),
@@ -56,7 +57,7 @@ def configuration_report(
             "environment": {"pass": list(file.environment.passed)},
         },
         "in_force": _in_force(file, environ, interactive=interactive),
-        "thinking": _thinking(chosen),
+        "thinking": _thinking(chosen.options),
         "agent_json": _agent(project),
         "instructions": [str(path) for path in _overrides(project)],
         "unknown_variables": unknown_variables(environ),
@@ -84,11 +85,10 @@ def _in_force(file: RunnerFile, environ: Mapping[str, str], *, interactive: bool
     }
 
 
-def _thinking(chosen: Chosen) -> Report:
+def _thinking(options: RunOptions) -> Report:
     """Return what the thinking option does for each model of a run."""
-    plan_model, tokens = chosen[PLAN_MODEL], chosen[THINKING]
-    models = (plan_model, chosen[MODEL], chosen[REVIEW_MODEL] or plan_model)
-    return {model: thinking_effect(model, tokens) for model in models}
+    models = (options.plan_model, options.model, options.review_model or options.plan_model)
+    return {model: thinking_effect(model, options.thinking_tokens) for model in models}
 
 
 def _notify(notify: Notify) -> Report:

@@ -9,11 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from runner.config.catalogue import ALL_OPTIONS
 from runner.config.feature_flags import FEATURE_FLAGS, FLAGS_TABLE, flag_hint
 from runner.config.kinds import FLAG, NUMBER, TEXT, TEXTS, Kind
 from runner.config.names import looks_secret, suggestion
-from runner.config.option import Option
+from runner.config.options import ALL_OPTIONS, Option
 from runner.config.postures import Posture, posture_hint
 from runner.config.reading import line_of, place_of_error, read_text
 from runner.deliverables.workspace import STATE_DIRECTORY
@@ -121,7 +120,7 @@ _TABLES: Mapping[str, tuple[Callable[..., object], Mapping[str, Kind[Any]]]] = {
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?", re.ASCII)
 _WEBHOOKS = ("https://", "http://", "$")
-_OPTIONS: Mapping[str, Option[Any]] = {o.key: o for o in ALL_OPTIONS}
+_OPTIONS: Mapping[str, Option] = {o.key: o for o in ALL_OPTIONS}
 _POSITIVE = frozenset({("verification", "timeout_minutes"), ("budget", "total")})
 _TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string",
                list: "a list", dict: "a table"}  # fmt: skip
@@ -181,7 +180,7 @@ class _Reader:
                 self._unknown((key,), value)
         return RunnerFile(self._path, MappingProxyType(options), **parts)
 
-    def _option(self, option: Option[Any], value: object) -> Any:
+    def _option(self, option: Option, value: object) -> Any:
         if not option.in_file:
             self._fail(
                 (option.key,),

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import anyio
 
-from runner.deliverables.model import Counts, StatusFile
+from runner.deliverables.model import StatusFile
 from runner.errors import RunnerError
 from runner.events import ExitReason, RunEnded, RunResult
 from runner.loop.baseline import with_baseline
@@ -145,20 +145,17 @@ class Run:
         now = self._sessions.situation if self._sessions else Situation(self._settings.limits)
         file = now.file or self._deliverables()
         quota = ending.reason is ExitReason.QUOTA_EXCEEDED
-        return RunResult(
+        return RunResult.of(
+            file,
             command=self._flow.command,
             exit_reason=ending.reason,
             message=ending.message,
             hint=ending.hint,
             spec_id=self._settings.spec_id,
-            counts=file.counts if file else Counts(),
             iterations=now.iterations,
             agent_sessions=now.sessions,
             duration_seconds=duration_seconds,
             total_cost_usd=now.cost_usd,
-            blocked_ids=tuple(d.id for d in file.blocked) if file else (),
-            blocked_reasons={d.id: d.blocked_reason for d in file.blocked} if file else {},
-            waiting_ids=tuple(d.id for d in file.unreachable) if file else (),
             signal_number=self._signal_number,
             quota_resets_at=now.last.quota_resets_at if quota and now.last else None,
             needs_person=ending.needs_person,

@@ -122,14 +122,14 @@ def _work_of(entry: Mapping[str, Any], now: datetime) -> Work | None:
 
 
 class HistoryKeeper:
-    """A sink that writes down which sessions there are, and passes every event on.
+    """A subscriber that records which sessions there are.
 
-    What can't be written is told once, and never ends a run.
+    A failed write is reported once, and never ends a run.
 
     Args:
         project_dir: its history is added to.
         command: `run`, `sync` or `review`.
-        sink: gets every event.
+        publish: gets a notice where that fails.
         clean: takes credentials out of what is written.
         now: the time that the lines carry.
     """
@@ -138,14 +138,14 @@ class HistoryKeeper:
         self,
         project_dir: Path,
         command: str,
-        sink: RunSink,
+        publish: RunSink,
         *,
         clean: Cleaner,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._project_dir = project_dir
         self._command = command
-        self._sink = sink
+        self._publish = publish
         self._clean = clean
         self._now = now
         self._run = f"{now():%Y%m%dT%H%M%SZ}-{os.getpid()}"
@@ -157,8 +157,7 @@ class HistoryKeeper:
         """Take in one event."""
         problem = self._note(event)
         if problem is not None:
-            self._sink(problem)
-        self._sink(event)
+            self._publish(problem)
 
     def _note(self, event: RunEvent) -> Notice | None:
         match event:

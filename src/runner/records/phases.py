@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError
-from runner.events import RunEnded, RunEvent
-from runner.ports import RunSink
 from runner.records.effort import Efforts, of_deliverables, of_phase
 from runner.records.receipts import accepted_receipts
 from runner.records.spending import SpendBook
@@ -144,29 +142,12 @@ def told_in_full(project_dir: Path, rows: Iterable[Row], efforts: Efforts) -> li
     ]
 
 
-class Summary:
-    """A sink that passes every event on, and tells the end of a run with its phases in full.
-
-    Args:
-        project_dir: its spend book and receipts are read, when the end is told.
-        sink: gets every event.
-    """
-
-    def __init__(self, project_dir: Path, sink: RunSink) -> None:
-        self._project_dir = project_dir
-        self._sink = sink
-
-    def __call__(self, event: RunEvent) -> None:
-        """Take in one event."""
-        self._sink(self._in_full(event) if isinstance(event, RunEnded) else event)
-
-    def _in_full(self, event: RunEnded) -> RunEnded:
-        rows = event.details.get("phases") or ()
-        efforts: Efforts = {}
-        with suppress(RunnerError):  # the result is told also where nobody knows what it cost
-            efforts = SpendBook(self._project_dir).load().efforts
-        phases = told_in_full(self._project_dir, rows, efforts)
-        return replace(event, details={**event.details, "phases": phases})
+def phases_in_full(directory: Path, rows: Iterable[Row]) -> list[Row]:
+    """Return the rows in full for the end of a run, also where nobody knows what it cost."""
+    efforts: Efforts = {}
+    with suppress(RunnerError):
+        efforts = SpendBook(directory).load().efforts
+    return told_in_full(directory, rows, efforts)
 
 
 def _row(row: Mapping[str, Any], gate: Mapping[str, Any]) -> Row:

@@ -214,20 +214,20 @@ def spec_budget(project_dir: Path, total_usd: float | None) -> SpecBudget | None
 
 
 class Spending:
-    """A sink that writes down what a run costs, and passes every event on.
+    """A subscriber that records what a run costs.
 
     Where the file can't be written, a run with a budget for the spec starts no further session;
     without one it says so once and goes on.
 
     Args:
         book: must be loadable.
-        sink: gets every event.
+        publish: gets a notice where the file can't be written.
         budgeted: whether the spec has a budget.
     """
 
-    def __init__(self, book: SpendBook, sink: RunSink, *, budgeted: bool) -> None:
+    def __init__(self, book: SpendBook, publish: RunSink, *, budgeted: bool) -> None:
         self._book = book
-        self._sink = sink
+        self._publish = publish
         self._budgeted = budgeted
         self._spend = book.load()
         self._warned = False
@@ -249,7 +249,6 @@ class Spending:
                 self._try(self._spend.ended(result.cost_usd, result.duration_seconds))
             case _:
                 pass
-        self._sink(event)
 
     def _begin(self, purpose: Purpose) -> None:
         spend = self._spend.begun(purpose)
@@ -273,4 +272,4 @@ class Spending:
             if not self._warned:
                 self._warned = True
                 message = f"What the spec has cost could not be saved: {error.message}"
-                self._sink(Notice("warning", message, error.hint))
+                self._publish(Notice("warning", message, error.hint))

@@ -5,12 +5,9 @@ The library knows no current folder; a surface that was given a workspace or a p
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from runner.events import RunEnded, RunEvent
 
 _CONTROL_COMMANDS = frozenset({"session", "step", "review", "task", "journal", "capabilities"})
 _PROJECT_COMMANDS = frozenset(
@@ -63,25 +60,3 @@ def _placed_action(action: Mapping[str, Any], place: str) -> dict[str, Any]:
 def place_to_name(project_dir: Path) -> str:
     """Return what commands of the control plane need; nothing in the project's own folder."""
     return "" if project_dir == Path.cwd() else place_of(str(project_dir))
-
-
-class Placing:
-    """A sink that passes every event on, and names the place in the commands of a run's end.
-
-    Args:
-        place: see `place_to_name`.
-        sink: gets every event.
-    """
-
-    def __init__(self, place: str, sink: Callable[[RunEvent], None]) -> None:
-        self._place = place
-        self._sink = sink
-
-    def __call__(self, event: RunEvent) -> None:
-        """Take in one event."""
-        self._sink(self._placed(event) if isinstance(event, RunEnded) and self._place else event)
-
-    def _placed(self, event: RunEnded) -> RunEnded:
-        hint = placed_text(event.result.hint or "", self._place) or None
-        details = placed(event.details, self._place) if event.details else event.details
-        return RunEnded(replace(event.result, hint=hint), details)

@@ -1,7 +1,7 @@
 """Reviews by an agent, for callers that ask for one without a verdict.
 
-The command line makes them, in a process of its own: an agent with its sandbox and its signals is
-not at home in a thread of a server, and a process can be ended when its time is up.
+They are made in a process of their own: an agent with its sandbox and its signals does not belong in
+a thread of a server, and a process can be ended when its time is up.
 """
 
 import json
@@ -17,15 +17,15 @@ from runner.autonomy.codes import ErrorCode, RefusedError
 from runner.autonomy.commands.review_request import due_review
 from runner.autonomy.envelope import Envelope, failure
 from runner.autonomy.service import ControlPlane, new_ulid
-from runner.programs import own_command
+from runner.programs import REVIEW_REQUEST, own_command
 from runner.reach import reach_of
 
 _END_SECONDS = 5.0
-_OPTIONS = ("session_id", "spec_id", "phase_id", "step_id", "review_path")
+_PARAMETERS = ("session_id", "spec_id", "phase_id", "step_id", "review_path")
 
 
 class AgentReviewer:
-    """Has reviews made by `runner review gate`. To be closed when the server ends."""
+    """Has reviews made by agents. To be closed when the server ends."""
 
     def __init__(self, plane: ControlPlane, workspace: Path) -> None:
         self._plane = plane
@@ -48,19 +48,24 @@ class AgentReviewer:
         if not isinstance(due, str):
             return due
         process = subprocess.Popen(
-            self._command({**params, "session_id": due}),
-            stdin=subprocess.DEVNULL,
+            [*own_command(reach_of(self._workspace)), REVIEW_REQUEST],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=sys.stderr,
             # A server that is killed can end nothing: then the review bounds itself.
-            env={**os.environ, "AUTORUNNER_SESSION_TIMEOUT": f"{seconds / 60:.3f}"},
+            env={
+                **os.environ,
+                "AUTORUNNER_SESSION_TIMEOUT": f"{seconds / 60:.3f}",
+                # So that the process knows from the start where no code may come from.
+                "AUTORUNNER_WORKSPACE": str(self._workspace),
+            },
             # Nothing is loaded from where it starts, and nothing of it is the agents' to write.
             cwd="/",
             start_new_session=True,
         )
         self._running.add(process)
         try:
-            output, _ = process.communicate(timeout=seconds)
+            output, _ = process.communicate(self._request({**params, "session_id": due}), seconds)
         except subprocess.TimeoutExpired:
             _end(process)
             return _failed(
@@ -70,13 +75,9 @@ class AgentReviewer:
             self._running.discard(process)
         return _envelope(output)
 
-    def _command(self, params: Mapping[str, Any]) -> list[str]:
-        command = [*own_command(reach_of(self._workspace)), "review", "gate", "--json"]
-        command += ["--workspace", str(self._workspace)]
-        for name in _OPTIONS:
-            if params.get(name) is not None:
-                command.append(f"--{name.replace('_', '-')}={params[name]}")
-        return command
+    def _request(self, params: Mapping[str, Any]) -> bytes:
+        given = {name: params[name] for name in _PARAMETERS if params.get(name) is not None}
+        return json.dumps({"workspace": str(self._workspace), "params": given}).encode()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -40,7 +40,7 @@ def test_what_the_agent_found_is_kept_whatever_empty_words_were_given(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verdict = ReviewVerdict(Verdict.PASS, "All criteria hold.", ())
-    monkeypatch.setattr("runner.app.review._reviewed", lambda *_: (verdict, ""))
+    monkeypatch.setattr("runner.app.review.review", lambda *_: (verdict, ""))
     cli.start()
     step = cli.until("run_fidelity_gate")
     data = cli.ok("review", "gate", *gate_words(step), "--summary", "", "--findings", "[]")
@@ -52,13 +52,11 @@ def test_the_agent_is_told_of_changed_verification_commands(
 ) -> None:
     told: list[Any] = []
 
-    def reviewed(
-        _project: object, _session_id: str, step: Any, _presenter: object
-    ) -> tuple[None, str]:
+    def reviewed(_job: object, _sink: object, _session_id: str, step: Any) -> tuple[None, str]:
         told.append(step.changed_commands)
         return None, "No agent."
 
-    monkeypatch.setattr("runner.app.review._reviewed", reviewed)
+    monkeypatch.setattr("runner.app.review.review", reviewed)
     cli.start()
     step = cli.until("run_fidelity_gate")
     phases = {"p1": ["A-001", "A-002"], "p2": ["B-001"]}

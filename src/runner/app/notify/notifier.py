@@ -20,7 +20,6 @@ from runner.app.result import result_object
 from runner.config.runner_file import Notify
 from runner.credentials import Redactor
 from runner.events import ExitReason, RunEnded, RunEvent, Waiting
-from runner.ports import RunSink
 
 LAST_SECONDS = 15.0
 """For all that is still under way when the command ends."""
@@ -50,11 +49,10 @@ def _doze() -> None:
 
 
 class Notifier:
-    """A sink that passes every event on and notifies about some.
+    """A subscriber that notifies about some events.
 
     Args:
         wishes: whom to tell, and about what.
-        sink: where every event goes on to.
         warn: is told of what could not be sent.
         sleep: waits between two tries, in seconds.
         look_away: waits between two looks whether all is sent, at the end.
@@ -64,7 +62,6 @@ class Notifier:
     def __init__(
         self,
         wishes: Notify,
-        sink: RunSink,
         warn: Callable[[str], None],
         sleep: Callable[[float], None] = time.sleep,
         look_away: Callable[[], None] = _doze,
@@ -72,7 +69,6 @@ class Notifier:
         project: Path,
     ) -> None:
         self._wishes = wishes
-        self._sink = sink
         self._warn = warn
         self._sleep = sleep
         self._look_away = look_away
@@ -83,7 +79,6 @@ class Notifier:
 
     def __call__(self, event: RunEvent) -> None:
         """Take an event of the run."""
-        self._sink(event)
         if isinstance(event, RunEnded):
             self._notify(_EVENT_OF[event.result.exit_reason], dict(result_object(event)))
         elif isinstance(event, Waiting) and event.resets_at not in (None, self._waits_for):
@@ -91,8 +86,8 @@ class Notifier:
             waiting = {"type": "waiting", "reason": event.reason, "resets_at": event.resets_at}
             self._notify("quota", waiting)
 
-    def never_began(self, payload: Mapping[str, Any]) -> None:
-        """Tell of a run that could not start; `payload` is its result object."""
+    def report_failed_start(self, payload: Mapping[str, Any]) -> None:
+        """Notify of a run that could not start; `payload` is its result object."""
         self._notify("failed", payload)
 
     def __enter__(self) -> Self:

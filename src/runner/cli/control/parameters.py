@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from runner.autonomy.inputs import DuplicateKeyError, no_key_twice
 from runner.autonomy.params import PARAMS, OnCommandLine
-from runner.config.option import ENVIRONMENT_PREFIX
+from runner.config.options import ENVIRONMENT_PREFIX
 
 MAX_DOCUMENT = 4 * 1024 * 1024
 """Bytes of the longest document that is read, far more than the library accepts."""

@@ -1,7 +1,5 @@
 """`runner review gate`: a phase's review becomes evidence for the report of its gate step."""
 
-import os
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +7,11 @@ from runner.cli.control.commands import ControlCommand, control_group
 from runner.cli.control.scene import Scene
 from runner.cli.control.step_text import report_command
 from runner.cli.help_text import help_text
-from runner.errors import AgentStartError, PrerequisiteError, RunnerError
 from runner.text.columns import wrap
 
 if TYPE_CHECKING:
     from runner.autonomy.envelope import Envelope
     from runner.autonomy.service import ControlPlane
-    from runner.cli.presenter.base import Presenter
 
 
 def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope":
@@ -23,35 +19,9 @@ def review_phase(plane: "ControlPlane", values: Mapping[str, Any]) -> "Envelope"
     if values.get("verdict") is not None:
         return plane.call("review", "gate", **values)
     from runner.app.review import review_with_agent  # noqa: PLC0415 - brings in the loop
+    from runner.cli.review_request import progress  # noqa: PLC0415 - brings in Rich
 
-    try:
-        return review_with_agent(plane, plane.workspace, values, _progress)
-    except (AgentStartError, PrerequisiteError) as error:
-        return _unavailable(error)
-
-
-def _progress() -> "Presenter":
-    """Show the review on standard error: standard output is for the answer."""
-    from runner.cli.presenter.factory import make_presenter  # noqa: PLC0415 - brings in Rich
-
-    return make_presenter(
-        output_format="text",
-        quiet=False,
-        debug=False,
-        stdout=sys.stderr,
-        stderr=sys.stderr,
-        environ=os.environ,
-    )
-
-
-def _unavailable(error: RunnerError) -> "Envelope":
-    """Refuse because no agent can run here, e.g. without a sandbox or beside another run."""
-    from runner.autonomy.codes import ErrorCode, RefusedError  # noqa: PLC0415 - pydantic is slow
-    from runner.autonomy.envelope import failure  # noqa: PLC0415
-    from runner.autonomy.service import new_ulid  # noqa: PLC0415
-
-    refusal = RefusedError(ErrorCode.REVIEW_UNAVAILABLE, error.message, hint=error.hint)
-    return failure(refusal, request_id=new_ulid("req"))
+    return review_with_agent(plane, values, progress)
 
 
 def _reviewed(scene: Scene) -> Iterator[str]:
