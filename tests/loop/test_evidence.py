@@ -5,17 +5,21 @@ the briefing of the review.
 """
 
 import json
+import mmap
 import os
 import shutil
 import struct
 import subprocess
+import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.loop.repositories import git, in_store, write
 
+from runner.checkpoints import unversioned
+from runner.checkpoints.checkout import check_out
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.isolated_git import shadow_git
 from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, CheckpointLedger
@@ -23,7 +27,9 @@ from runner.checkpoints.object_store import ObjectStore
 from runner.checkpoints.phase_diff import NoComparisonError
 from runner.checkpoints.repository import folder_alone
 from runner.checkpoints.snapshot import take_snapshot
+from runner.checkpoints.unversioned import times_tell
 from runner.loop.reviewing.brief import PhaseBriefing
+from runner.sandbox.scratch import remove_tree
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
 TEST = "def test_it():\n    assert add(1, 2) == 3\n"
@@ -583,3 +589,47 @@ def test_many_packs_become_one(project: Path, monkeypatch: pytest.MonkeyPatch) -
         assert entry is not None
         assert in_store(project, "show", f"{entry.commit}:app.py") == f"{number}\n"
     assert "-one\n+5" in section(brief(project), "The diff")
+
+
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    """Give a repository on a file system that keeps no time of writes through shared memory."""
+    if not (MEMORY.is_dir() and os.access(MEMORY, os.W_OK)):
+        pytest.skip("needs /dev/shm")
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        project = Path(folder)
+        (project / ".runner").mkdir()
+        if times_tell(project / ".runner"):
+            pytest.skip("needs a file system without such times")
+        git(project, "init", "-q")
+        yield project
+
+
+def test_a_write_that_leaves_all_times_as_they_were_is_shown(
+    in_memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unversioned, "_RECENT_NS", 0)  # the files need not get old
+    begin(in_memory)
+    (in_memory / "add.py").write_text("return a + b\n", encoding="utf-8")
+    GitCheckpoints(in_memory, SCOPE).record("step_A", "one", "work")
+    with (in_memory / "add.py").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[7:12] = b"4 " + memory[9:12]
+    assert "+return 4 + b" in brief(in_memory)
+
+
+def test_references_as_deep_as_an_agent_likes_are_no_obstacle(
+    project: Path, tmp_path: Path
+) -> None:
+    deep = project / ".git" / "refs"
+    for _ in range(1200):  # beyond the recursion limit
+        deep = deep / "d"
+        deep.mkdir()
+    place = tmp_path / "place"
+    place.mkdir()
+    try:
+        assert (check_out(project, place).files / ".git" / "HEAD").exists()
+    finally:
+        remove_tree(project / ".git" / "refs")  # pytest could not

@@ -25,7 +25,7 @@ from runner.checkpoints.ledger import CheckpointLedger
 from runner.checkpoints.repository import Repository, find_repository
 from runner.checkpoints.snapshot import Snapshot, names, take_snapshot
 from runner.deliverables.workspace import STATE_DIRECTORY
-from runner.files import read_regular
+from runner.files import read_regular, walk_folders
 
 _BYTE_CODE = b"__pycache__"
 # What is generated in projects that no .gitignore describes: they are in no repository.
@@ -256,7 +256,7 @@ def _references(repository: Repository) -> dict[str, str]:
     lines: list[str] = []
     with suppress(OSError):
         lines += _small(repository, "packed-refs").decode("utf-8", "replace").splitlines()
-    for folder, _, files in os.walk(common / "refs"):
+    for folder, _, files in walk_folders(common / "refs"):
         for file in files[:_MAX_REFERENCES]:
             name = Path(folder, file).relative_to(common).as_posix()
             with suppress(OSError):
