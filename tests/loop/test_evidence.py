@@ -25,9 +25,10 @@ from runner.checkpoints.isolated_git import shadow_git
 from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, CheckpointLedger
 from runner.checkpoints.object_store import ObjectStore
 from runner.checkpoints.phase_diff import NoComparisonError
+from runner.checkpoints.references import moved
 from runner.checkpoints.repository import folder_alone
 from runner.checkpoints.snapshot import take_snapshot
-from runner.checkpoints.unversioned import times_tell
+from runner.checkpoints.unversioned import Differences, Manifest, UnversionedEntry, times_tell
 from runner.loop.reviewing.brief import PhaseBriefing
 from runner.sandbox.scratch import remove_tree
 
@@ -633,3 +634,64 @@ def test_references_as_deep_as_an_agent_likes_are_no_obstacle(
         assert (check_out(project, place).files / ".git" / "HEAD").exists()
     finally:
         remove_tree(project / ".git" / "refs")  # pytest could not
+
+
+MOVED = "What moved in the git repository"
+LIES_IN_GIT = {
+    "a branch that checks compare with": (
+        "git branch -f trunk HEAD",
+        "changed  refs/heads/trunk: ",
+    ),
+    "a remote's branch": (
+        "git update-ref refs/remotes/origin/main HEAD",
+        "refs/remotes/origin/main",
+    ),
+    "a tag that is gone": ("git tag -d v1", "removed  refs/tags/v1: "),
+    "packed references": ("git branch -f trunk HEAD && git pack-refs --all", "refs/heads/trunk: "),
+    "HEAD without a commit": ("git symbolic-ref HEAD refs/heads/no", "-> ref: refs/heads/no"),
+    "a detached HEAD": ("git checkout -q --detach trunk", "changed  HEAD: ref: refs/heads/main ->"),
+    "a history that is cut": ("git rev-parse HEAD > .git/shallow", "made     shallow: "),
+    "a replacement": ("git replace HEAD trunk", "made     refs/replace/"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES_IN_GIT)
+def test_references_that_an_agent_moved_are_shown(project: Path, lie: str) -> None:
+    for words in (("branch", "trunk"), ("tag", "v1"), ("commit", "-q", "--allow-empty", "-m", "2")):
+        git(project, *words)
+    begin(project)
+    command, shown = LIES_IN_GIT[lie]
+    subprocess.run(["bash", "-ec", command], cwd=project, check=True)
+    assert shown in section(brief(project), MOVED)
+
+
+def test_where_no_reference_moved_nothing_is_said(project: Path) -> None:
+    begin(project)
+    write(project, new_dot_py="x = 1\n")
+    assert MOVED not in brief(project)
+
+
+def test_a_clean_room_has_no_replacements(project: Path, tmp_path: Path) -> None:
+    git(project, "branch", "trunk")
+    git(project, "commit", "-q", "--allow-empty", "-m", "2")
+    git(project, "replace", "HEAD", "trunk")
+    place = tmp_path / "place"
+    place.mkdir()
+    room = check_out(project, place).files
+    assert "refs/replace/" not in (room / ".git" / "packed-refs").read_text(encoding="utf-8")
+
+
+def test_a_beginning_of_a_version_before_knows_no_references(project: Path) -> None:
+    found = Differences({b".git/refs/heads/x": UnversionedEntry(0, 0, (0, 0, 0), "61")}, {}, {})
+    assert moved(Manifest({}), found) == ()
+
+
+def test_a_reference_whose_name_is_no_text_is_not_in_a_clean_room(
+    project: Path, tmp_path: Path
+) -> None:
+    head = git(project, "rev-parse", "HEAD")
+    Path(os.fsdecode(os.fsencode(project) + b"/.git/refs/heads/\xff")).write_text(head)
+    place = tmp_path / "place"
+    place.mkdir()
+    room = check_out(project, place).files
+    assert "refs/heads/main" in (room / ".git" / "packed-refs").read_text(encoding="utf-8")

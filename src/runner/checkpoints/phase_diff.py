@@ -13,6 +13,7 @@ from runner.checkpoints.evidence import take_evidence
 from runner.checkpoints.isolated_git import ShadowGit, shadow_git
 from runner.checkpoints.ledger import OWN, PHASE, REVIEWED, Checkpoint, CheckpointLedger
 from runner.checkpoints.old_objects import take_over
+from runner.checkpoints.references import moved
 from runner.checkpoints.repository import Repository, find_repository, folder_alone
 from runner.checkpoints.sealing import Pair, differing, ids_of, objects, read_blob, sealed
 from runner.checkpoints.snapshot import ALWAYS, names
@@ -68,6 +69,7 @@ class PhaseDiff:
         early: paths that differed already when the phase was entered.
         beside: what differs of the files that no tree holds; None where the beginning knows
             nothing of them.
+        references: a line for each reference of git that is not what it was.
     """
 
     def __init__(self, repository: Repository, base: Checkpoint, ledger: CheckpointLedger) -> None:
@@ -113,6 +115,7 @@ class PhaseDiff:
         self.files = tuple(sorted(changed, key=lambda file: file.removed == 0))
         self.early = self._early(git)
         self.beside = self._beside(before)
+        self.references = () if self.beside is None else moved(before, self.beside)
         self._ledger.add(seen)
 
     def _check(self, git: ShadowGit) -> None:
