@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tests.loop.repositories import git, in_store, write
 
-from runner.checkpoints import unversioned
+from runner.checkpoints import phase_diff, unversioned
 from runner.checkpoints.checkout import check_out
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.isolated_git import shadow_git
@@ -695,3 +695,14 @@ def test_a_reference_whose_name_is_no_text_is_not_in_a_clean_room(
     place.mkdir()
     room = check_out(project, place).files
     assert "refs/heads/main" in (room / ".git" / "packed-refs").read_text(encoding="utf-8")
+
+
+def test_where_not_all_files_as_they_were_are_kept_the_reviewer_learns_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, a_dot_py="1\n", b_dot_py="1\n")
+    begin(project)
+    write(project, a_dot_py="2\n", b_dot_py="2\n")
+    assert "NOT all are there" not in brief(project)
+    monkeypatch.setattr(phase_diff, "_MAX_BEFORE_FILES", 1)
+    assert "NOT all are there" in brief(project)

@@ -298,6 +298,11 @@ def _diff(diff: PhaseDiff, commands: Sequence[str]) -> Iterator[str]:
         f"Compared with the project {moment}, {inline(diff.base.at)}. Changed and deleted files as "
         f"they were are in `{diff.before}`: `diff -u {diff.before}/FILE FILE` shows a file in full."
     )
+    if not diff.has_all_before:
+        yield (
+            "There are too many of them, or they are too large: NOT all are there. A file that is missing "
+            "there is not new for that reason; the list below says how many lines it lost."
+        )
     yield from _blind_spots(diff)
     if not diff.files:
         yield "Nothing changed. A phase that asked for work and changed nothing is a finding."
