@@ -170,7 +170,7 @@ class PhaseDiff:
 
 def write_before(
     folder: Path, pairs: Iterable[Pair], contents: Iterable[tuple[str, bytes]]
-) -> None:
+) -> bool:
     """Write changed and deleted files as they were, the first ones up to a limit.
 
     Args:
