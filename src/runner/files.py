@@ -262,6 +262,24 @@ def _sync_folder(folder: Path) -> None:
             raise
 
 
+def walk_folders(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder from `root` on with the names of its folders and of its other entries.
+
+    Like `os.walk`, which before Python 3.12 fails where agents have made folders a thousand deep.
+    """
+    pending = [os.fspath(root)]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as entries:
+                found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except OSError:
+            continue
+        folders = [name for name, is_folder in found if is_folder]
+        yield folder, folders, [name for name, is_folder in found if not is_folder]
+        pending += [os.path.join(folder, name) for name in folders]  # noqa: PTH118 - a str
+
+
 def _unlink_if_older(entry: os.DirEntry[str], limit: float) -> bool:
     with contextlib.suppress(OSError):
         found = entry.stat(follow_symlinks=False)

@@ -57,6 +57,12 @@ def test_a_reviewer_is_told_of_the_setup() -> None:
     assert "exit code 1" in text
 
 
+def test_a_reviewer_is_told_of_repositories_that_no_command_saw() -> None:
+    text = reviewing(Conditions(clean=True, nested=("tests",)))
+    assert "no command saw what is in them" in text
+    assert "tests" in text
+
+
 def test_runs_of_older_versions_say_nothing() -> None:
     assert reviewing(None) == mending(None) == ""
 

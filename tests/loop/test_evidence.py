@@ -5,25 +5,32 @@ the briefing of the review.
 """
 
 import json
+import mmap
 import os
 import shutil
 import struct
 import subprocess
+import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.loop.repositories import git, in_store, write
 
+from runner.checkpoints import phase_diff, unversioned
+from runner.checkpoints.checkout import check_out
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.isolated_git import shadow_git
 from runner.checkpoints.ledger import PHASE, STEP, Checkpoint, CheckpointLedger
 from runner.checkpoints.object_store import ObjectStore
 from runner.checkpoints.phase_diff import NoComparisonError
+from runner.checkpoints.references import moved
 from runner.checkpoints.repository import folder_alone
 from runner.checkpoints.snapshot import take_snapshot
+from runner.checkpoints.unversioned import Differences, Manifest, UnversionedEntry, times_tell
 from runner.loop.reviewing.brief import PhaseBriefing
+from runner.sandbox.scratch import remove_tree
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"
 TEST = "def test_it():\n    assert add(1, 2) == 3\n"
@@ -583,3 +590,119 @@ def test_many_packs_become_one(project: Path, monkeypatch: pytest.MonkeyPatch) -
         assert entry is not None
         assert in_store(project, "show", f"{entry.commit}:app.py") == f"{number}\n"
     assert "-one\n+5" in section(brief(project), "The diff")
+
+
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    """Give a repository on a file system that keeps no time of writes through shared memory."""
+    if not (MEMORY.is_dir() and os.access(MEMORY, os.W_OK)):
+        pytest.skip("needs /dev/shm")
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        project = Path(folder)
+        (project / ".runner").mkdir()
+        if times_tell(project / ".runner"):
+            pytest.skip("needs a file system without such times")
+        git(project, "init", "-q")
+        yield project
+
+
+def test_a_write_that_leaves_all_times_as_they_were_is_shown(
+    in_memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unversioned, "_RECENT_NS", 0)  # the files need not get old
+    begin(in_memory)
+    (in_memory / "add.py").write_text("return a + b\n", encoding="utf-8")
+    GitCheckpoints(in_memory, SCOPE).record("step_A", "one", "work")
+    with (in_memory / "add.py").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[7:12] = b"4 " + memory[9:12]
+    assert "+return 4 + b" in brief(in_memory)
+
+
+def test_references_as_deep_as_an_agent_likes_are_no_obstacle(
+    project: Path, tmp_path: Path
+) -> None:
+    deep = project / ".git" / "refs"
+    for _ in range(1200):  # beyond the recursion limit
+        deep = deep / "d"
+        deep.mkdir()
+    place = tmp_path / "place"
+    place.mkdir()
+    try:
+        assert (check_out(project, place).files / ".git" / "HEAD").exists()
+    finally:
+        remove_tree(project / ".git" / "refs")  # pytest could not
+
+
+MOVED = "What moved in the git repository"
+LIES_IN_GIT = {
+    "a branch that checks compare with": (
+        "git branch -f trunk HEAD",
+        "changed  refs/heads/trunk: ",
+    ),
+    "a remote's branch": (
+        "git update-ref refs/remotes/origin/main HEAD",
+        "refs/remotes/origin/main",
+    ),
+    "a tag that is gone": ("git tag -d v1", "removed  refs/tags/v1: "),
+    "packed references": ("git branch -f trunk HEAD && git pack-refs --all", "refs/heads/trunk: "),
+    "HEAD without a commit": ("git symbolic-ref HEAD refs/heads/no", "-> ref: refs/heads/no"),
+    "a detached HEAD": ("git checkout -q --detach trunk", "changed  HEAD: ref: refs/heads/main ->"),
+    "a history that is cut": ("git rev-parse HEAD > .git/shallow", "made     shallow: "),
+    "a replacement": ("git replace HEAD trunk", "made     refs/replace/"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES_IN_GIT)
+def test_references_that_an_agent_moved_are_shown(project: Path, lie: str) -> None:
+    for words in (("branch", "trunk"), ("tag", "v1"), ("commit", "-q", "--allow-empty", "-m", "2")):
+        git(project, *words)
+    begin(project)
+    command, shown = LIES_IN_GIT[lie]
+    subprocess.run(["bash", "-ec", command], cwd=project, check=True)
+    assert shown in section(brief(project), MOVED)
+
+
+def test_where_no_reference_moved_nothing_is_said(project: Path) -> None:
+    begin(project)
+    write(project, new_dot_py="x = 1\n")
+    assert MOVED not in brief(project)
+
+
+def test_a_clean_room_has_no_replacements(project: Path, tmp_path: Path) -> None:
+    git(project, "branch", "trunk")
+    git(project, "commit", "-q", "--allow-empty", "-m", "2")
+    git(project, "replace", "HEAD", "trunk")
+    place = tmp_path / "place"
+    place.mkdir()
+    room = check_out(project, place).files
+    assert "refs/replace/" not in (room / ".git" / "packed-refs").read_text(encoding="utf-8")
+
+
+def test_a_beginning_of_a_version_before_knows_no_references(project: Path) -> None:
+    found = Differences({b".git/refs/heads/x": UnversionedEntry(0, 0, (0, 0, 0), "61")}, {}, {})
+    assert moved(Manifest({}), found) == ()
+
+
+def test_a_reference_whose_name_is_no_text_is_not_in_a_clean_room(
+    project: Path, tmp_path: Path
+) -> None:
+    head = git(project, "rev-parse", "HEAD")
+    Path(os.fsdecode(os.fsencode(project) + b"/.git/refs/heads/\xff")).write_text(head)
+    place = tmp_path / "place"
+    place.mkdir()
+    room = check_out(project, place).files
+    assert "refs/heads/main" in (room / ".git" / "packed-refs").read_text(encoding="utf-8")
+
+
+def test_where_not_all_files_as_they_were_are_kept_the_reviewer_learns_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, a_dot_py="1\n", b_dot_py="1\n")
+    begin(project)
+    write(project, a_dot_py="2\n", b_dot_py="2\n")
+    assert "NOT all are there" not in brief(project)
+    monkeypatch.setattr(phase_diff, "_MAX_BEFORE_FILES", 1)
+    assert "NOT all are there" in brief(project)

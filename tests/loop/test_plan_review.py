@@ -128,6 +128,39 @@ async def test_a_refused_plan_that_is_moved_away_is_planned_anew(tmp_path: Path)
     assert again.instructions()[:2] == PLANNED
 
 
+@pytest.mark.parametrize("record", ["kept", "deleted"])
+async def test_a_plan_made_anew_after_a_completed_one_is_reviewed(
+    tmp_path: Path, record: str
+) -> None:
+    bench = Planned(tmp_path)
+    assert (await bench.execute()).exit_reason is ExitReason.ALL_PASSED
+    (bench.folder / ".runner" / "status.json").unlink()
+    if record == "deleted":
+        PlanBook(bench.folder).path.unlink()
+    again = Planned(tmp_path)
+    await again.execute()
+    assert again.instructions()[:2] == PLANNED
+
+
+async def test_a_plan_made_anew_while_a_session_is_live_is_reviewed(tmp_path: Path) -> None:
+    bench = Planned(tmp_path)
+    bench.plan.put(deliverable(1), deliverable(2))
+    bench.ask("session", "start")
+    (bench.folder / ".runner" / "status.json").unlink()
+    await bench.execute()
+    assert bench.instructions()[:2] == PLANNED
+
+
+async def test_a_plan_written_by_hand_after_a_completed_one_is_reviewed(tmp_path: Path) -> None:
+    bench = Planned(tmp_path)
+    await bench.execute()
+    (bench.folder / ".runner" / "status.json").unlink()
+    again = Planned(tmp_path)
+    again.plan.put(deliverable(7))
+    await again.execute()
+    assert again.instructions()[0] == "review plan"
+
+
 async def test_a_refused_plan_costs_nothing_more(tmp_path: Path) -> None:
     bench = Planned(tmp_path)
     bench.judges.verdicts = [Verdict.FAIL] * 9

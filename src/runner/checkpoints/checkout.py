@@ -22,6 +22,7 @@ from runner.checkpoints.isolated_git import (
     write_config,
 )
 from runner.checkpoints.ledger import CheckpointLedger
+from runner.checkpoints.references import REPLACEMENTS, head, references, small_file
 from runner.checkpoints.repository import Repository, find_repository
 from runner.checkpoints.snapshot import Snapshot, names, take_snapshot
 from runner.deliverables.workspace import STATE_DIRECTORY
@@ -34,10 +35,6 @@ GENERATED_FOLDERS = frozenset({
     ".ruff_cache", ".hypothesis", ".eggs", ".gradle", ".bundle", "target",
 })  # fmt: skip
 _GENERATED = (*(f"{name}/" for name in sorted(GENERATED_FOLDERS)), "*.egg-info/", ".env")
-_REFERENCE = re.compile(r"[0-9a-f]{40,64} refs/[^\s\x00-\x20~^:?*\[\\]+")
-_ID = re.compile(r"[0-9a-f]{40,64}")
-_MAX_REFERENCES = 20_000
-_HEAD = re.compile(r"refs/heads/[^\s\x00-\x20~^:?*\[\\]+")
 _SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _SMALL_BYTES = 1024 * 1024
 _MAX_LARGE_BYTES = 4 << 30
@@ -230,11 +227,15 @@ def _make_repository(git: ShadowGit, folder: Path, index: Path, borrowed: Path |
         f"{borrowed or real.objects}\n", encoding="utf-8"
     )
     write_config(folder, real.object_format)
-    kept = sorted(f"{name} {reference}\n" for reference, name in _references(real).items())
+    kept = sorted(
+        f"{name} {reference}\n"
+        for reference, name in references(real).items()
+        if not reference.startswith(REPLACEMENTS)
+    )
     (folder / "packed-refs").write_text("".join(kept), encoding="utf-8")
-    (folder / "HEAD").write_text(_head(real), encoding="utf-8")
+    (folder / "HEAD").write_text(head(real), encoding="utf-8")
     with suppress(OSError):
-        (folder / "shallow").write_bytes(_small(real, "shallow"))
+        (folder / "shallow").write_bytes(small_file(real, "shallow"))
     theirs = replace(
         git, folder=folder, objects=folder / "objects", object_format=real.object_format
     )
@@ -245,47 +246,3 @@ def _make_repository(git: ShadowGit, folder: Path, index: Path, borrowed: Path |
         if paths:
             lines = b"".join(path + b"\0" for path in sorted(paths))
             theirs.run("update-index", "-z", *words, "--stdin", index=inside, stdin=lines)
-
-
-def _references(repository: Repository) -> dict[str, str]:
-    """Return the object that each reference names, as files of the repository say."""
-    found: dict[str, str] = {}
-    common = repository.common
-    if common is None:
-        return found
-    lines: list[str] = []
-    with suppress(OSError):
-        lines += _small(repository, "packed-refs").decode("utf-8", "replace").splitlines()
-    for folder, _, files in os.walk(common / "refs"):
-        for file in files[:_MAX_REFERENCES]:
-            name = Path(folder, file).relative_to(common).as_posix()
-            with suppress(OSError):
-                lines.append(
-                    f"{_small(repository, name).decode('utf-8', 'replace').strip()} {name}"
-                )
-    for line in lines[:_MAX_REFERENCES]:
-        if _REFERENCE.fullmatch(line) and " refs/runner/" not in line:
-            name, reference = line.split(" ", 1)
-            found[reference] = name
-    return found
-
-
-def _head(repository: Repository) -> str:
-    default = "ref: refs/heads/main\n"
-    if repository.git_dir is None:
-        return default
-    try:
-        content = read_regular(
-            repository.git_dir / "HEAD", limit=_SMALL_BYTES, within=repository.git_dir
-        )
-    except OSError:
-        return default
-    text = content.decode("utf-8", "replace").strip()
-    is_branch = _HEAD.fullmatch(text.removeprefix("ref: ")) is not None
-    return f"{text}\n" if is_branch or _ID.fullmatch(text) else default
-
-
-def _small(repository: Repository, name: str) -> bytes:
-    """Return a small file of the repository's common folder. Raises OSError."""
-    assert repository.common is not None  # noqa: S101 - the callers have looked
-    return read_regular(repository.common / name, limit=_SMALL_BYTES, within=repository.common)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from runner.checkpoints.isolated_git import ShadowGit
 from runner.checkpoints.ledger import CheckpointLedger
+from runner.checkpoints.references import with_references
 from runner.checkpoints.sealing import write_blob
 from runner.checkpoints.snapshot import Snapshot, take_snapshot
 from runner.checkpoints.unversioned import Manifest, scan
@@ -41,7 +42,8 @@ def take_evidence(
     """
     snapshot = take_snapshot(git, ledger.index, also=also, into_nested=True)
     root = os.fsencode(git.repository.project)
-    manifest = scan(root, snapshot.paths, _last_seen(ledger))
+    files = scan(root, snapshot.paths, _last_seen(ledger))
+    manifest = with_references(files, git.repository)
     encoded = manifest.encode()
     write_atomic(ledger.seen, encoded)
     return TreeEvidence(snapshot, manifest, write_blob(git, encoded))

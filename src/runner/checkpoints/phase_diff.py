@@ -13,6 +13,7 @@ from runner.checkpoints.evidence import take_evidence
 from runner.checkpoints.isolated_git import ShadowGit, shadow_git
 from runner.checkpoints.ledger import OWN, PHASE, REVIEWED, Checkpoint, CheckpointLedger
 from runner.checkpoints.old_objects import take_over
+from runner.checkpoints.references import moved
 from runner.checkpoints.repository import Repository, find_repository, folder_alone
 from runner.checkpoints.sealing import Pair, differing, ids_of, objects, read_blob, sealed
 from runner.checkpoints.snapshot import ALWAYS, names
@@ -68,6 +69,8 @@ class PhaseDiff:
         early: paths that differed already when the phase was entered.
         beside: what differs of the files that no tree holds; None where the beginning knows
             nothing of them.
+        has_all_before: whether all files as they were are in `before`, not only the first ones.
+        references: a line for each reference of git that is not what it was.
     """
 
     def __init__(self, repository: Repository, base: Checkpoint, ledger: CheckpointLedger) -> None:
@@ -113,6 +116,7 @@ class PhaseDiff:
         self.files = tuple(sorted(changed, key=lambda file: file.removed == 0))
         self.early = self._early(git)
         self.beside = self._beside(before)
+        self.references = () if self.beside is None else moved(before, self.beside)
         self._ledger.add(seen)
 
     def _check(self, git: ShadowGit) -> None:
@@ -121,7 +125,7 @@ class PhaseDiff:
         entered = self.base.entered
         early = differing(git, self._old, entered) if entered else []
         wanted = {self._old, self._new, *ids_of(pairs), *ids_of(early)}
-        write_before(self._ledger.before, pairs, objects(git, wanted))
+        self.has_all_before = write_before(self._ledger.before, pairs, objects(git, wanted))
 
     def _beside(self, before: Manifest | None) -> Differences | None:
         if before is None or self.now.manifest is None:
@@ -166,12 +170,15 @@ class PhaseDiff:
 
 def write_before(
     folder: Path, pairs: Iterable[Pair], contents: Iterable[tuple[str, bytes]]
-) -> None:
+) -> bool:
     """Write changed and deleted files as they were, the first ones up to a limit.
 
     Args:
         folder: what is in it is removed first.
         contents: id and content of objects; all of them are consumed.
+
+    Returns:
+        Whether all of them were written.
 
     Raises:
         OSError: it could not be written.
@@ -179,7 +186,8 @@ def write_before(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     wanted: dict[str, list[bytes]] = {}
-    for pair in [pair for pair in pairs if pair.old_mode in _FILE_MODES][:_MAX_BEFORE_FILES]:
+    files = [pair for pair in pairs if pair.old_mode in _FILE_MODES]
+    for pair in files[:_MAX_BEFORE_FILES]:
         wanted.setdefault(pair.old, []).append(pair.path)
     room = _MAX_BEFORE_BYTES
     for name, content in contents:
@@ -189,6 +197,7 @@ def write_before(
                 target = folder / os.fsdecode(path)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
+    return room >= 0 and len(files) <= _MAX_BEFORE_FILES
 
 
 def phase_base(project_dir: Path, scope: str, phase_id: str) -> Checkpoint | None:

@@ -16,6 +16,8 @@ from runner.checkpoints.folder_digest import (
     content_digest,
     walk,
 )
+from runner.checkpoints.unversioned import times_tell
+from runner.deliverables.workspace import STATE_DIRECTORY
 
 _LARGE_BYTES = 64 * 1024 * 1024
 # What the agent's own sandbox leaves behind, and the index, which `git status` refreshes.
@@ -61,6 +63,7 @@ def tree_manifest(project: Path, known: Manifest | None = None) -> Manifest:
     root = os.fspath(project)
     start = len(root.rstrip("/")) + 1
     earlier = known or {}
+    trusted = bool(earlier) and times_tell(project / STATE_DIRECTORY)
 
     def skip(entry: os.DirEntry[str]) -> bool:
         path = entry.path[start:]
@@ -71,7 +74,7 @@ def tree_manifest(project: Path, known: Manifest | None = None) -> Manifest:
         return entry.name in names and not path.startswith(_REPOSITORY)
 
     return {
-        entry.path[start:]: _look(entry.path, found, entry.path[start:], earlier)
+        entry.path[start:]: _look(entry.path, found, entry.path[start:], earlier, trusted=trusted)
         for entry, found in walk(root, skip)
     }
 
@@ -88,10 +91,12 @@ def _differences(before: Manifest, after: Manifest) -> Iterator[str]:
             yield path
 
 
-def _look(path: str, found: os.stat_result, name: str, earlier: Manifest) -> ManifestEntry:
+def _look(
+    path: str, found: os.stat_result, name: str, earlier: Manifest, *, trusted: bool
+) -> ManifestEntry:
     identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     before = earlier.get(name)
-    if before is not None and before.identity == identity:
+    if before is not None and before.identity == identity and trusted:
         return ManifestEntry(identity, found.st_mode, before.digest)
     if stat.S_ISDIR(found.st_mode):
         return ManifestEntry(identity, found.st_mode, b"")

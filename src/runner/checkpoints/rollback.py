@@ -23,7 +23,7 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import status_path
 from runner.errors import PrerequisiteError, UsageError
-from runner.files import locked
+from runner.files import locked, walk_folders
 
 _LETTERS = {"A": "created", "D": "deleted", "M": "changed", "T": "changed"}
 _NAMED = 5
@@ -235,7 +235,7 @@ def _instead_of_file(project: Path, path: bytes, target: Checkpoint) -> set[byte
     if top.is_symlink() or not top.is_dir():
         return set()
     found = set()
-    for folder, folders, files in os.walk(top):
+    for folder, folders, files in walk_folders(top):
         if ".git" in (*folders, *files):
             raise _in_the_way(target, f"{folder} is a repository of its own")
         found |= {os.fsencode(Path(folder, name).relative_to(project)) for name in files}

@@ -10,7 +10,6 @@ import errno
 import os
 import shutil
 import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,10 +18,10 @@ from pathlib import Path
 from runner.checkpoints.folder_digest import NOTE_NAME
 from runner.checkpoints.isolated_git import GitError, ShadowGit, project_git
 from runner.checkpoints.repository import folder_alone
-from runner.checkpoints.unversioned import identity_of
+from runner.checkpoints.unversioned import identity_of, look_time
 from runner.deliverables.workspace import STATE_DIRECTORY, STATUS_FILE
 from runner.errors import RunnerError
-from runner.files import read_regular, write_atomic
+from runner.files import read_regular, walk_folders, write_atomic
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
 """Greater files are left out of checkpoints, and a rollback leaves them alone."""
@@ -130,7 +129,7 @@ def _listed(git: ShadowGit) -> set[bytes]:
 
 def _pipe_in_the_way(top: Path) -> GitError | None:
     """Return what to say where git waits for a `.gitignore` that is a pipe."""
-    for folder, _, files in os.walk(top):
+    for folder, _, files in walk_folders(top):
         path = Path(folder, ".gitignore")
         if ".gitignore" in files and path.is_fifo():
             return GitError(f"{path} is a pipe, and git waits for it.", hint="Remove it.")
@@ -186,7 +185,7 @@ class _SortedOut:
 
 
 def _sort_out(project: Path, paths: Iterable[bytes], limit: int | None) -> _SortedOut:
-    found, root, now = _SortedOut(), os.fsencode(project), time.time_ns()
+    found, root, now = _SortedOut(), os.fsencode(project), look_time(os.fsencode(project))
     folders: dict[bytes, bool] = {b"": True}
     for path in paths:
         if (path.startswith(_STATE) and path != _STATUS) or not is_inside(path):

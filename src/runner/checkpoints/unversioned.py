@@ -1,16 +1,21 @@
 """Files of a project that no git tree holds: ignored ones, large ones, and parts of `.git`.
 
 A manifest says of each what it is and the hash of its content. What has the same inode, size and
-times as before is not read again: the change time among them can't be set back.
+times as before is not read again: the change time among them can't be set back. Where a file
+system does not note every write (`times_tell`), all is read again.
 """
 
 import hashlib
+import mmap
 import os
 import re
 import stat
+import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Self
 
 from runner.checkpoints.folder_digest import output_files
@@ -130,7 +135,7 @@ def scan(root: bytes, tree: Collection[bytes], known: Manifest) -> Manifest:
         tree: the paths that the tree holds; they are left out.
         known: an earlier manifest, whose digests are taken over for untouched files.
     """
-    limit, now = MAX_HASHED_BYTES, time.time_ns()
+    limit, now = MAX_HASHED_BYTES, look_time(root)
     found: dict[bytes, UnversionedEntry] = {}
     for path, status in _walk(root):
         if path in tree:
@@ -168,11 +173,35 @@ def compare(before: Manifest, now: Manifest, tree: Collection[bytes]) -> Differe
     )
 
 
+def look_time(root: bytes) -> int:
+    """Return the time for `identity_of` before a look at a project; 0 where times tell nothing."""
+    return time.time_ns() if times_tell(Path(os.fsdecode(root), STATE_DIRECTORY)) else 0
+
+
+@cache
+def times_tell(folder: Path) -> bool:
+    """Whether the file system of `folder` notes writes through shared memory in a file's times.
+
+    tmpfs does not. Where this can't be tried, it does not either.
+    """
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".times-", suffix=".tmp") as file:
+            file.write(b"..")
+            file.flush()
+            os.utime(file.name, ns=(0, 0))
+            with mmap.mmap(file.fileno(), 0) as memory:
+                # A page that is read first is not asked for again when it is written.
+                memory[0:1] = memory[1:2]
+            return os.fstat(file.fileno()).st_mtime_ns != 0
+    except (OSError, ValueError):
+        return False
+
+
 def identity_of(status: os.stat_result, now_ns: int) -> tuple[int, int, int]:
     """Return what changes with every write to a file.
 
     Args:
-        now_ns: a time before `status` was taken.
+        now_ns: a time before `status` was taken (`look_time`).
     """
     youngest = max(status.st_mtime_ns, status.st_ctime_ns)
     if youngest > now_ns - _RECENT_NS:

@@ -108,6 +108,9 @@ def for_the_reviewer(conditions: Conditions | None) -> Iterator[str]:
             "The commands ran IN PLACE, in the project's own folder: files that git ignores, and "
             "caches that agents can write, may have decided their outcome. Neither is in the diff."
         )
+    if conditions.nested:
+        yield "Repositories inside of the project were not there, so no command saw what is in them:"
+        yield fenced(_listed(conditions.nested), "paths")
     if conditions.remark:
         yield inline(conditions.remark)
     for result in conditions.setup:

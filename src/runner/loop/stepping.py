@@ -193,8 +193,7 @@ class SteppedFlow:
 
     async def _judge_plan(self, sessions: Sessions, live: SessionView | None) -> Ending | None:
         """Have the plan reviewed where that is due; return the ending where it is not accepted."""
-        known = live or await self._plane.latest(self._settings.spec_id)
-        ending = await self._plan_review.settle(sessions, known=known is not None)
+        ending = await self._plan_review.settle(sessions, known=live is not None)
         if ending is not None:
             self._details |= {
                 "loop_signal": LoopSignal.PAUSED_NEEDS_ATTENTION,

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from runner.deliverables.model import StatusFile
+from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.workspace import STATE_DIRECTORY, ensure_state_directory
 from runner.files import read_regular, write_atomic
 
@@ -102,9 +102,12 @@ class PlanBook:
 
         Args:
             file: the plan.
-            begun: whether work on it has begun.
+            begun: whether work on it has begun. A session says so only of a plan that was accepted:
+                nobody works on a new one of a planning session before that.
         """
         digest, record = plan_digest(file), self.read()
+        if record is not None and record.planned and record.stage is PlanStage.DUE:
+            begun = any(item.status is not Status.PENDING for item in file.active)
         if record is None:
             stage = PlanStage.ACCEPTED if begun else PlanStage.DUE
             return PlanRecord(stage=stage, plan=digest, begun=begun)

@@ -19,7 +19,7 @@ from runner.autonomy.store.layout import user_state_directory, workspace_directo
 from runner.checkpoints.isolated_git import ShadowGit, project_git
 from runner.checkpoints.repository import find_repository
 from runner.errors import PrerequisiteError, RunnerError
-from runner.files import read_regular, write_atomic
+from runner.files import read_regular, walk_folders, write_atomic
 from runner.reach import steps
 from runner.sandbox.scratch import Scratch
 from runner.sandbox.secrets import SecretPlace
@@ -85,7 +85,7 @@ def _judge(
         else:
             covers[path] = _new_cover(scratch, held.get(path) or b"")
         return set()
-    files = [Path(folder, name) for folder, _, names in os.walk(path) for name in names]
+    files = [Path(folder, name) for folder, _, names in walk_folders(path) for name in names]
     if len(files) > _MOST_FILES:
         return set()
     shown.add(path)
@@ -155,7 +155,7 @@ def _other_names(paths: Collection[Path], project: Path) -> set[Path]:
 
 
 def _files(project: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(project):
+    for folder, _, names in walk_folders(project):
         for name in names:
             yield Path(folder, name)
 

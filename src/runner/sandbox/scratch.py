@@ -18,6 +18,7 @@ from platformdirs import user_cache_path
 from runner.errors import PrerequisiteError
 
 _PREFIX = "runner-scratch-"
+_DEEPEST = 100
 _LOCK = "in-use"
 _FOLDERS = ("void", "sessions", "channel")
 _ACCOUNT_KEYS = (
@@ -122,13 +123,23 @@ def remove_tree(root: Path) -> None:
     The kernel leaves folders without any permission in an overlay's work folder, and Go makes
     its module cache read-only.
     """
-    for folder, folders, _ in os.walk(root):
-        for name in folders:
-            path = Path(folder, name)
+    pending = [(root, 0)]
+    while pending:
+        folder, depth = pending.pop()
+        try:
+            with os.scandir(folder) as entries:
+                inside = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        for entry in inside:
+            path = Path(entry.path)
             with suppress(OSError):
-                mode = path.lstat().st_mode
-                if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+                if entry.stat(follow_symlinks=False).st_mode & stat.S_IRWXU != stat.S_IRWXU:
                     path.chmod(0o700)
+                if depth == _DEEPEST:
+                    # Deeper ones have too long paths, and `rmtree` calls itself for each.
+                    path = path.rename(tempfile.mkdtemp(dir=root))
+            pending.append((path, 0 if depth == _DEEPEST else depth + 1))
     shutil.rmtree(root, ignore_errors=True)
 
 

@@ -1,4 +1,5 @@
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -118,3 +119,17 @@ def test_without_a_writable_cache_there_is_no_folder_to_keep(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     assert project_state(tmp_path / "app") is None
+
+
+def test_folders_as_deep_as_an_agent_likes_are_removed(tmp_path: Path) -> None:
+    top = tmp_path / "tree"
+    top.mkdir()
+    deep = os.open(top, os.O_RDONLY)
+    for _ in range(2500):  # beyond the recursion limit, and beyond the longest path
+        os.mkdir("d", dir_fd=deep)
+        inner = os.open("d", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = inner
+    os.close(deep)
+    remove_tree(top)
+    assert not top.exists()

@@ -114,7 +114,7 @@ class PlanReview:
 
         Args:
             sessions: runs the agent sessions.
-            known: whether there is, or was, an autonomous session for the plan.
+            known: whether an autonomous session works by the plan; one that has ended does not.
 
         Returns:
             None when work may begin.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from runner.checkpoints.references import without_references
 from runner.checkpoints.unversioned import Differences, Manifest, UnversionedEntry
 from runner.files import read_regular
 from runner.loop.reviewing.check_files import is_check_file
@@ -79,9 +80,10 @@ class Beside:
         if found is None:
             yield (
                 "What these files were when the phase began was not kept. All that are there now are "
-                f"listed: {plural(len(self._now.entries), 'file')}."
+                f"listed: {plural(len(without_references(self._now.entries)), 'file')}."
             )
             found = Differences(self._now.entries, {}, {})
+        found = Differences(*map(without_references, (found.added, found.changed, found.removed)))
         lines = [*self._lines("added", found.added), *self._lines("changed", found.changed)]
         lines += self._lines("removed", found.removed)
         if not lines:
