@@ -35,6 +35,7 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not ON_LINUX, reason=LINUX_REASON),
     pytest.mark.skipif(shutil.which("git") is None, reason="a clean room needs git"),
+    pytest.mark.process,
 ]
 
 # A cargo that rustup installed finds its toolchain there, whatever HOME is.

@@ -140,6 +140,7 @@ done
 """
 
 
+@pytest.mark.process
 @contains
 def test_commands_do_not_write_what_the_agent_seems_to_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,8 @@ from runner.sandbox.process import AgentProcess
 from runner.sandbox.scratch import Scratch
 from runner.sandbox.status import Containment
 
+pytestmark = pytest.mark.process
+
 CANARY = "c4n4ry"
 VARIABLES = (
     "NPM_TOKEN", "PYPI_TOKEN", "VAULT_TOKEN", "CARGO_REGISTRY_TOKEN", "DOCKER_AUTH_CONFIG",

@@ -12,6 +12,8 @@ from runner.marker import Instruction
 from runner.sandbox.probe import ContainmentRequest, contained, is_boxed
 from runner.sandbox.status import Containment
 
+pytestmark = pytest.mark.process
+
 SESSIONS = (Instruction.INITIALIZER, Instruction.CODING, Instruction.REMEDIATE)
 
 

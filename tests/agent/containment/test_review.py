@@ -12,6 +12,8 @@ from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.status import Containment
 from runner.sandbox.watch import ReviewWatch
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
