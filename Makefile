@@ -47,8 +47,8 @@ lint: $(STAMP) ## ruff, mypy, import-linter
 # Where the environment forbids compiled modules, each worker compiles all tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # A process for each core, four at most: each has real agents of its own, which use more than one.
-# tests/conftest.py makes the groups: what shares a fixture stays together.
-SPREAD := --numprocesses $(WORKERS) --maxprocesses 4 --dist loadgroup
+# tests/conftest.py says what stays together: tests that share a fixture.
+SPREAD := --numprocesses $(WORKERS) --maxprocesses 4 --dist loadscope
 
 test: $(STAMP) ## Lint and run the tests, beside each other (WORKERS=0: tests one after another)
 	@$(MAKE) --no-print-directory --jobs 2 lint tests

@@ -5,9 +5,13 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # How long an example takes says something about the machine, and nothing about the code.
 settings.register_profile("runner", deadline=None)
@@ -40,35 +44,26 @@ def pytest_runtest_setup() -> None:
     _started.clear()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests for `make test`: one worker runs a group, and sets up its fixtures once.
+class _ByFixture(LoadScopeScheduling):
+    """Give a worker of `make test` whole files, so that a fixture of a module is set up once.
 
-    A file is a group. A test with a real agent that uses no fixture of its module is one by itself.
+    Tests with real agents whose file has no such fixture go one by one: they fill the end.
     """
-    for item in items:
-        if not item.get_closest_marker("e2e") or _shares(item):
-            file = item.nodeid.partition("::")[0]
-            item.add_marker(pytest.mark.xdist_group(file.removesuffix(".py").replace("/", ".")))
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return nodeid if file in self._divided else file
+
+    @cached_property
+    def _divided(self) -> frozenset[str]:
+        files = sorted(Path(__file__).parent.glob("e2e/test_*.py"))
+        alone = [f for f in files if 'scope="module"' not in f.read_text(encoding="utf-8")]
+        return frozenset(f"tests/e2e/{file.name}" for file in alone)
 
 
-def _shares(item: pytest.Item) -> bool:
-    """Return whether a test uses a fixture that other tests of its module use."""
-    assert isinstance(item, pytest.Function)
-    found = item._fixtureinfo.name2fixturedefs.values()
-    return any(
-        fixture.scope in ("module", "package", "session") and fixture.baseid
-        for fixtures in found
-        for fixture in fixtures
-    )
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Remove the group that xdist appends, so that a printed name can be given to pytest."""
-    name, found, _ = report.nodeid.rpartition("@")
-    if found and report.nodeid.rfind("]") < len(name):
-        report.nodeid = name
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFixture:
+    """Replace the scheduler of --dist loadscope."""
+    return _ByFixture(config, log)
 
 
 @pytest.fixture
