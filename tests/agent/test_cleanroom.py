@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.agent.containment.test_probe import contains
+from tests.sandbox.test_probe import contains
 from tests.agent.processes import LINUX_REASON, ON_LINUX
 from tests.agent.test_verifying import STEP, issued
 

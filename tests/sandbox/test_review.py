@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains, run
+from tests.sandbox.test_probe import AGENT, contains, run
 
 from runner.errors import IntegrityError
 from runner.marker import Instruction

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains, run
+from tests.sandbox.test_probe import AGENT, contains, run
 
 from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction
@@ -20,7 +20,7 @@ from runner.sandbox.sdk import sdk_sandbox
 from runner.sandbox.status import Containment
 from runner.sandbox.tokens import configuration_with_token
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 HEADER = '[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic eDp5\n'
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains
+from tests.sandbox.test_probe import AGENT, contains
 
 from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction

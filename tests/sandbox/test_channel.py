@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains
+from tests.sandbox.test_probe import AGENT, contains
 
 from runner.errors import PrerequisiteError
 from runner.marker import Instruction
