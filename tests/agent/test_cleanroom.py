@@ -14,9 +14,9 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.sandbox.test_probe import contains
 from tests.agent.processes import LINUX_REASON, ON_LINUX
 from tests.agent.test_verifying import STEP, issued
+from tests.sandbox.test_probe import contains
 
 from runner.checkpoints.tree_identity import tree_identity
 from runner.config.runner_file import VerificationTable

@@ -14,7 +14,6 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.sandbox.test_probe import contains
 from tests.agent.processes import (
     LINUX_REASON,
     MARK,
@@ -23,6 +22,7 @@ from tests.agent.processes import (
     wait_until,
     wait_until_none_is_left,
 )
+from tests.sandbox.test_probe import contains
 
 from runner.autonomy.inputs import Receipt
 from runner.errors import StateWriteError, UsageError
