@@ -8,7 +8,7 @@ RUNNER_AGENT ?= path
 WORKERS ?= auto
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test lint storm images-test cloud-image-test dist dist-test binary \
+.PHONY: help setup demo test tests unit lint storm images-test cloud-image-test dist dist-test binary \
   reference docs bench clean
 
 help: ## Show the targets
@@ -44,9 +44,20 @@ lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/zizmor --offline --quiet .github action.yml
 
+# Where the environment forbids compiled modules, each worker compiles all tests again.
+unexport PYTHONDONTWRITEBYTECODE
 # A process for each core, four at most: each has real agents of its own, which use more than one.
-test: lint ## Lint and run the tests (WORKERS=0: one after another)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal --durations 10
+# tests/conftest.py says what stays together: tests that share a fixture.
+SPREAD := --numprocesses $(WORKERS) --maxprocesses 4 --dist loadscope
+
+test: $(STAMP) ## Lint and run the tests, beside each other (WORKERS=0: tests one after another)
+	@$(MAKE) --no-print-directory --jobs 2 lint tests
+
+tests: $(STAMP) # Without lint
+	$(BIN)/python -m pytest $(SPREAD) --durations 10
+
+unit: $(STAMP) ## Run the tests that start neither an agent nor another process of runner
+	$(BIN)/python -m pytest $(SPREAD) -m 'not e2e and not process and not images and not dist' -q
 
 storm: $(STAMP) ## The long crash, load and fuzz runs
 	RUNNER_STORM=1 $(BIN)/python -m pytest -m storm

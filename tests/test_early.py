@@ -11,6 +11,8 @@ import pytest
 
 import runner
 
+pytestmark = pytest.mark.process
+
 _SOURCE = str(Path(runner.__file__).parent.parent)
 _SETTLE = """
 import json, os, sys

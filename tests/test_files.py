@@ -122,6 +122,7 @@ def test_text_that_is_not_unicode_leaves_the_old_file(tmp_path: Path) -> None:
     assert (path.read_text(), _names(tmp_path)) == ("old", ["a"])
 
 
+@pytest.mark.process
 def test_a_read_only_folder_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("old")
@@ -149,6 +150,7 @@ def test_a_read_only_folder_keeps_the_old_file(tmp_path: Path) -> None:
     assert (path.read_text(), _names(tmp_path)) == ("old", ["a"])
 
 
+@pytest.mark.process
 def test_a_write_that_does_not_fit_leaves_the_old_file_and_no_rest(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("old")
@@ -187,6 +189,7 @@ def test_a_full_disk_leaves_the_old_file_and_says_what_to_do(tmp_path: Path) -> 
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.process
 def test_a_killed_writer_leaves_the_old_content_or_the_new(tmp_path: Path) -> None:
     path = tmp_path / "a"
     allowed = {letter * 50_000 for letter in "ab"}
@@ -262,6 +265,7 @@ def test_a_lock_excludes_other_threads(tmp_path: Path) -> None:
     assert str(path) in outcome[0]
 
 
+@pytest.mark.process
 def test_a_lock_is_free_when_its_holder_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     code = """

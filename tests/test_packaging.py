@@ -116,6 +116,7 @@ def _lines(text: str) -> list[Path]:
     return [Path(line) for line in text.splitlines()]
 
 
+@pytest.mark.process
 def test_the_data_of_every_installation_is_that_of_the_tree(
     find: Callable[..., list[Path]],
 ) -> None:
@@ -123,6 +124,7 @@ def test_the_data_of_every_installation_is_that_of_the_tree(
     assert [path.read_text() for path in found] == [(ROOT / name).read_text() for name in TEXTS]
 
 
+@pytest.mark.process
 def test_the_tree_is_read_in_place(tmp_path: Path) -> None:
     python = (sys.executable, "-c", FIND)
     assert _lines(_run(*python, *TEXTS, cwd=tmp_path, path=ROOT / "src")) == [
@@ -130,17 +132,20 @@ def test_the_tree_is_read_in_place(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
 def test_an_installed_wheel_needs_nothing_of_the_tree(installed: Path, tmp_path: Path) -> None:
     found = _lines(_run(installed / "python", "-c", FIND, *TEXTS, cwd=tmp_path))
     assert [path for path in found if not path.is_relative_to(installed.parent)] == []
 
 
+@pytest.mark.process
 def test_the_installed_command_answers(installed: Path, tmp_path: Path) -> None:
     command = installed / "runner"
     assert _run(command, "--version", cwd=tmp_path) == f"runner {__version__}\n"
     assert _run(command, "--help", cwd=tmp_path) == rendered_help()
 
 
+@pytest.mark.process
 def test_the_sdist_builds_the_same_wheel_as_the_tree(dist: Path, tmp_path: Path) -> None:
     build = (sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path)
     _run(*build, ROOT, cwd=tmp_path)

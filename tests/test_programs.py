@@ -219,6 +219,7 @@ class TestCommandsOfPeople:
         assert users_command(["sh", "-c", "x"], project).folder == tmp_path
 
 
+@pytest.mark.process
 class TestOwnCommand:
     """`runner mcp` has reviews made by another process of its own (TRUST A08)."""
 
@@ -229,10 +230,12 @@ class TestOwnCommand:
             timeout=60, check=False,
         )  # fmt: skip
 
+    @pytest.mark.process
     def test_it_imports_nothing_from_where_it_starts(self, project: Path) -> None:
         (project / "typer.py").write_text("raise SystemExit(99)")
         assert self.answer(project, {}).returncode == 0
 
+    @pytest.mark.process
     def test_it_imports_nothing_from_where_variables_lead(
         self, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from runner.cli.help_cache import cached_help, rendered_help
 
+pytestmark = pytest.mark.process
+
 HEAVY = {
     "claude_agent_sdk", "mcp", "typer", "click", "rich", "pydantic", "anyio",
     "runner.autonomy.service",

@@ -14,9 +14,9 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.agent.containment.test_probe import contains
 from tests.agent.processes import LINUX_REASON, ON_LINUX
 from tests.agent.test_verifying import STEP, issued
+from tests.sandbox.test_probe import contains
 
 from runner.checkpoints.tree_identity import tree_identity
 from runner.config.runner_file import VerificationTable
@@ -35,6 +35,7 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not ON_LINUX, reason=LINUX_REASON),
     pytest.mark.skipif(shutil.which("git") is None, reason="a clean room needs git"),
+    pytest.mark.process,
 ]
 
 # A cargo that rustup installed finds its toolchain there, whatever HOME is.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import contains
 from tests.agent.test_cleanroom import LONG, RUSTUP, Stage, cargo_runs, commit
+from tests.sandbox.test_probe import contains
 
 from runner.sandbox.probe import ContainmentRequest, contained
 

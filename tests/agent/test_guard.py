@@ -130,6 +130,7 @@ sys.exit(3 if libc.syscall(250, 10, -3, b"user", b"k", 0) >= 0 else 0)
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the calls of x86-64")
 def test_the_keys_of_the_users_session_are_left_behind(mark: str) -> None:
     process = AgentProcess([sys.executable, "-c", KEYRING])
@@ -167,6 +168,7 @@ def test_the_program_has_a_terminal_session_of_its_own(mark: str) -> None:
     assert not {str(os.getsid(0)), str(os.getpgid(0))} & set(said.split())
 
 
+@pytest.mark.process
 def test_ctrl_c_in_the_parents_group_does_not_reach_the_program(mark: str) -> None:
     script = 'trap "exit 9" INT; echo ready; read line; echo "got $line"'
     parent, _ = _start_parent(mark, "/bin/sh", "-c", script)
@@ -201,6 +203,7 @@ def test_what_goes_on_forking_in_the_background_ends_too(mark: str) -> None:
     assert marked(mark) == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("options", [(), ("stubborn",)])
 def test_killing_the_parent_ends_the_whole_family(options: tuple[str, ...], mark: str) -> None:
     parent, launcher = _start_parent(mark, sys.executable, "-c", FAMILY, *options)
@@ -237,6 +240,7 @@ def test_the_launcher_is_removed_when_the_program_ends(mark: str) -> None:
     assert (process.pid, process.alive) == (None, False)
 
 
+@pytest.mark.process
 def test_nothing_is_started_for_a_parent_that_is_gone(tmp_path: Path, mark: str) -> None:
     made = tmp_path / "made"
     command = [sys.executable, GUARD, str(tmp_path / "pid"), "1", "/bin/touch", str(made)]
@@ -245,6 +249,7 @@ def test_nothing_is_started_for_a_parent_that_is_gone(tmp_path: Path, mark: str)
     assert not made.exists()
 
 
+@pytest.mark.process
 def test_nothing_is_started_once_the_launcher_is_withdrawn(tmp_path: Path, mark: str) -> None:
     made, parent = tmp_path / "made", str(os.getpid())
     command = [sys.executable, GUARD, str(tmp_path / "gone/pid"), parent, "/bin/touch", str(made)]

@@ -24,6 +24,7 @@ def launcher(folder: Path, pid: int) -> Path:
     return path
 
 
+@pytest.mark.process
 def test_the_launcher_of_a_dead_runner_is_removed(folder: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()

@@ -14,7 +14,6 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.agent.containment.test_probe import contains
 from tests.agent.processes import (
     LINUX_REASON,
     MARK,
@@ -23,6 +22,7 @@ from tests.agent.processes import (
     wait_until,
     wait_until_none_is_left,
 )
+from tests.sandbox.test_probe import contains
 
 from runner.autonomy.inputs import Receipt
 from runner.errors import StateWriteError, UsageError
@@ -305,6 +305,7 @@ anyio.run(verifier.run, "step_1", [{"command": sys.argv[2], "command_hash": "0" 
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 async def test_when_the_runner_dies_the_command_and_all_it_started_die(
     project: Path, mark: str, number: signal.Signals
@@ -441,6 +442,7 @@ async def _contained(project: Path, box: Containment, command: str) -> Verificat
     return await free.run(STEP, issued(command))
 
 
+@pytest.mark.process
 @contains
 async def test_in_the_sandbox_the_project_alone_is_writable(
     project: Path, box: Containment
@@ -451,6 +453,7 @@ async def test_in_the_sandbox_the_project_alone_is_writable(
     assert (project / "made").exists()
 
 
+@pytest.mark.process
 @contains
 async def test_in_the_sandbox_nothing_tells_the_agents_credentials(
     project: Path, box: Containment
@@ -462,12 +465,14 @@ async def test_in_the_sandbox_nothing_tells_the_agents_credentials(
     assert "very-secret" not in text
 
 
+@pytest.mark.process
 @contains
 async def test_in_the_sandbox_a_daemon_does_not_survive(project: Path, box: Containment) -> None:
     run = await _contained(project, box, f"exec {PYTHON} -c '{DAEMON}'")
     assert (run.results[0].exit_code, run.results[0].output_tail) == (0, "started")
 
 
+@pytest.mark.process
 @contains
 async def test_in_the_sandbox_too_a_stubborn_command_is_ended_in_time(
     project: Path, box: Containment
@@ -486,6 +491,7 @@ NEEDS_SOCAT = pytest.mark.skipif(
 )
 
 
+@pytest.mark.process
 @contains
 @pytest.mark.parametrize(
     ("network", "expected"), [(True, 0), pytest.param(False, 1, marks=NEEDS_SOCAT)]

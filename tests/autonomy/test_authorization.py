@@ -15,14 +15,15 @@ from runner.autonomy.access.guard import MOST_REFUSALS
 STORE = MemoryStore
 
 
-ONE_REFUSAL = """
+REFUSALS = """
 import json, sys
 from pathlib import Path
 from runner.autonomy import open_control_plane
 plane = open_control_plane(
     Path(sys.argv[1]), surface="mcp", environ={}, interactive=False, key_directory=Path(sys.argv[2])
 )
-print(json.dumps(plane.call("session", "end")["data"]))
+for _ in range(int(sys.argv[3])):
+    print(json.dumps(plane.call("session", "end")["data"]))
 """
 
 
@@ -72,17 +73,18 @@ def test_one_role_does_not_use_up_the_refusals_of_another(workspace: Path) -> No
     assert Caller(workspace, "unattended").refused("session", "end") == "AUTHORIZATION"
 
 
+@pytest.mark.process
 def test_refusals_are_counted_over_processes(workspace: Path) -> None:
     codes = []
-    for _ in range(MOST_REFUSALS + 1):
+    for times in (MOST_REFUSALS - 1, 1, 1):
         done = subprocess.run(
-            [sys.executable, "-c", ONE_REFUSAL, workspace, workspace.parent / "key"],
+            [sys.executable, "-c", REFUSALS, workspace, workspace.parent / "key", str(times)],
             check=True,
             capture_output=True,
             text=True,
         )
-        codes.append(json.loads(done.stdout)["error_code"])
-    assert codes[-1] == "RATE_LIMITED"
+        codes += [json.loads(line)["error_code"] for line in done.stdout.splitlines()]
+    assert codes == ["AUTHORIZATION"] * MOST_REFUSALS + ["RATE_LIMITED"]
 
 
 def test_refusals_change_nothing_in_the_workspace(workspace: Path) -> None:

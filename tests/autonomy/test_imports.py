@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("module", ["runner.autonomy", "runner.autonomy.signals"])
 def test_the_vocabulary_comes_without_pydantic(module: str) -> None:

@@ -178,6 +178,7 @@ with exporting(os.environ, lambda text: sys.exit(text)):
 """
 
 
+@pytest.mark.process
 def test_a_process_that_was_told_so_leaves_its_metrics_in_the_file(
     client: Client, tmp_path: Path
 ) -> None:

@@ -19,6 +19,8 @@ from tests.autonomy.plane import Client, RealClock, statuses, write_status
 
 from runner.autonomy.store.journal import Journal
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 LOGGER = logging.getLogger(__name__)
 STORM = bool(os.environ.get("RUNNER_STORM"))

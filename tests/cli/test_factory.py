@@ -108,6 +108,7 @@ def test_a_report_that_can_not_be_written_is_a_warning(tmp_path: Path) -> None:
     assert "Overall:" in out
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("output_format", ["text", "json", "stream-json"])
 def test_without_a_terminal_rich_is_not_imported(output_format: str) -> None:
     code = (

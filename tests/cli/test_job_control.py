@@ -42,6 +42,7 @@ def _stopped(shown: Terminal) -> None:
     shown.wait_for("STOPPED")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_suspended_run_leaves_no_activity_line_to_the_shell(columns: int) -> None:
     with playing(columns=columns) as shown:
@@ -49,6 +50,7 @@ def test_a_suspended_run_leaves_no_activity_line_to_the_shell(columns: int) -> N
         assert [line for line in shown.screen if "⚡" in line] == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_resumed_run_draws_its_line_again_and_leaves_the_shells_own(columns: int) -> None:
     with playing(columns=columns) as shown:
@@ -59,6 +61,7 @@ def test_a_resumed_run_draws_its_line_again_and_leaves_the_shells_own(columns: i
         assert "fg" in shown.screen
 
 
+@pytest.mark.process
 def test_a_run_that_was_suspended_goes_on_to_its_end() -> None:
     with playing(pace="0.1") as shown:
         _stopped(shown)
@@ -67,6 +70,7 @@ def test_a_run_that_was_suspended_goes_on_to_its_end() -> None:
         assert "All achievable deliverables passed" in shown.screen
 
 
+@pytest.mark.process
 def test_a_run_can_be_suspended_twice() -> None:
     with playing() as shown:
         _stopped(shown)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 FULL = Path("/dev/full")
 COMMANDS = pytest.mark.parametrize(
     "arguments",

@@ -77,6 +77,7 @@ def test_a_ticker_may_be_stopped_twice() -> None:
     assert "runner-presenter" not in {thread.name for thread in threading.enumerate()}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("output_format", ["text", "json", "stream-json"])
 def test_a_reader_that_leaves_early_ends_nothing(output_format: str) -> None:
     reader, writer = os.pipe()

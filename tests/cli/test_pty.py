@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.cli.screen import Screen
 
+pytestmark = pytest.mark.process
+
 SCENES = Path(__file__).with_name("scenes.py")
 
 

@@ -107,6 +107,7 @@ def test_without_a_terminal_it_wants_yes(project: Path, capsys: pytest.CaptureFi
     assert (project / "app.py").read_text() == "two\n"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("answer", "content"), [(b"y\n", "one\n"), (b"n\n", "two\n"), (b"\n", "two\n")]
 )

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 TWO_SIGNALS = """
 import os, signal, sys
 import anyio

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 # Sends itself the signals when the named module is about to be imported.
 PROBE = """
 import os, sys

@@ -8,10 +8,14 @@ import textwrap
 import threading
 from pathlib import Path
 
+import pytest
+
 import runner
 from runner.deliverables.model import Status
 from runner.deliverables.repository import StatusRepository
 from runner.deliverables.transitions import DeliverableDraft, create
+
+pytestmark = pytest.mark.process
 
 _SOURCE = str(Path(runner.__file__).parents[1])
 

@@ -24,6 +24,26 @@ acceptanceCriteria = ["python3 greet.py Ada prints hello Ada"]
 text = "Planned."
 """
 
+PLAN_ONE = """
+[[session]]
+instruction = "initializer"
+
+[[session.turn]]
+text = "Planning."
+
+[[session.turn.tools]]
+name = "mcp__runner__create"
+
+[[session.turn.tools.input.deliverables]]
+id = "CLI-001"
+description = "greet.py prints hello"
+acceptanceCriteria = ["python3 greet.py prints hello"]
+
+[[session.turn]]
+text = "Planned."
+"""
+"""Where a second deliverable would show nothing more: an agent session less."""
+
 PASS_ALL = """
 [[session]]
 instruction = "coding"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.harness import Project, eventually, project
-from tests.e2e.scripts import PASS_BOUND, PLAN_TWO
+from tests.e2e.scripts import PASS_BOUND, PLAN_ONE
 
 pytestmark = pytest.mark.e2e
 
@@ -40,7 +40,7 @@ def _set_total(ours: Project, total: float) -> None:
 
 
 def test_a_later_run_counts_what_earlier_ones_spent_and_starts_nothing(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+    with project(tmp_path, PLAN_ONE + PASS_BOUND) as ours:
         first = ours.run("-n", "1", "--output-format", "json")
         _set_total(ours, _spent(ours))
         before = len(ours.model.requests)
@@ -51,7 +51,7 @@ def test_a_later_run_counts_what_earlier_ones_spent_and_starts_nothing(tmp_path:
 
 
 def test_with_a_higher_budget_the_work_goes_on(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+    with project(tmp_path, PLAN_ONE + PASS_BOUND) as ours:
         ours.run("-n", "1")
         _set_total(ours, _spent(ours) + 100)
         assert ours.run().returncode == 0
@@ -67,7 +67,7 @@ def test_a_killed_run_has_counted_what_was_known(tmp_path: Path) -> None:
 
 
 def test_a_damaged_account_stops_a_run_before_it_spends(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+    with project(tmp_path, PLAN_ONE + PASS_BOUND) as ours:
         ours.run("-n", "1")
         (ours.path / ".runner" / "autonomy" / "spend.json").write_text("{", encoding="utf-8")
         before = len(ours.model.requests)

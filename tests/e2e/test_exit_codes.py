@@ -14,6 +14,7 @@ from tests.e2e.scripts import (
     API_KEY_LIMIT,
     IN_A_TOOL,
     PASS_BOUND,
+    PLAN_ONE,
     PLAN_TWO,
     SYNC_TWO,
     TALK_ONLY,
@@ -31,7 +32,8 @@ CODES = {0, 1, 2, 3, 4, 6, 7, 75, 130, 143}
 """All that the contract knows."""
 
 JSON = ("--output-format", "json")
-GOOD = PLAN_TWO + PASS_BOUND
+GOOD = PLAN_ONE + PASS_BOUND
+GOOD_TWO = PLAN_TWO + PASS_BOUND
 BLOCK_ALL = """
 [[session]]
 instruction = "coding"
@@ -114,7 +116,7 @@ CASES = (
     Case(
         0,
         "phase_complete",
-        GOOD.replace('id = "CLI-002"', 'phase = "later"\nid = "CLI-002"'),
+        GOOD_TWO.replace('id = "CLI-002"', 'phase = "later"\nid = "CLI-002"'),
         _run("--one-phase"),
     ),
     Case(1, "failed", failing(401, "authentication_error"), _run()),
@@ -123,8 +125,8 @@ CASES = (
     Case(2, "error", GOOD, _without_a_spec),
     Case(3, "paused", GOOD, _run("--gate-policy", "manual")),
     Case(3, "partly_passed", PLAN_TWO + BLOCK_ONE + PASS_BOUND, _run()),
-    Case(3, "all_blocked", PLAN_TWO + BLOCK_ALL, _run()),
-    Case(3, "stalled", PLAN_TWO + TALK_ONLY, _run("--max-consecutive-errors", "1")),
+    Case(3, "all_blocked", PLAN_ONE + BLOCK_ALL, _run()),
+    Case(3, "stalled", PLAN_ONE + TALK_ONLY, _run("--max-consecutive-errors", "1")),
     Case(4, "max_iterations", GOOD, _run("-n", "1")),
     Case(6, "budget_exceeded", GOOD, _run("--max-cost", "0.000001")),
     Case(7, "blocked_runtime", GOOD, _with_an_edited_spec),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.harness import Project, project
-from tests.e2e.scripts import PASS_ALL, PASS_BOUND, PLAN_TWO, REVIEW_PASS, VERIFY
+from tests.e2e.scripts import PASS_ALL, PASS_BOUND, PLAN_ONE, PLAN_TWO, REVIEW_PASS, VERIFY
 
 pytestmark = pytest.mark.e2e
 
@@ -249,15 +249,6 @@ def test_a_run_that_was_killed_goes_on_and_ends_as_if_nothing_had_been(tmp_path:
     assert (result["exit_reason"], passed) == ("partly_passed", ["CLI-001", "CLI-003", "CLI-004"])
 
 
-def test_an_edited_spec_stops_the_run_and_names_the_way_on(tmp_path: Path) -> None:
-    with project(tmp_path, STORY) as ours:
-        ours.run("-n", "1")
-        (ours.path / "SPEC.md").write_text("# other\n\nSomething else.\n", encoding="utf-8")
-        done = ours.run()
-    assert done.returncode == 7
-    assert "runner sync" in done.stdout
-
-
 def test_without_gates_phases_are_verified_and_not_reviewed(tmp_path: Path) -> None:
     with project(tmp_path, STORY) as ours:
         result = ours.result("--no-gates", "--posture", "supervised")
@@ -283,10 +274,10 @@ def test_the_session_is_told_how_full_the_agents_context_is(tmp_path: Path) -> N
 
 
 def test_commands_of_the_configuration_close_every_phase(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+    with project(tmp_path, PLAN_ONE + PASS_BOUND) as ours:
         (ours.path / ".runner").mkdir()
         (ours.path / ".runner" / "runner.toml").write_text(
-            '[verification]\ncommands = ["grep -q hello CLI-002.txt"]\n', encoding="utf-8"
+            '[verification]\ncommands = ["grep -q hello CLI-001.txt"]\n', encoding="utf-8"
         )
         ours.result()
         receipts = (ours.path / ".runner" / "autonomy" / "receipts").rglob("receipt.json")
@@ -325,15 +316,16 @@ text = "The plan covers it."
 """
 
 
-def test_an_edited_spec_is_taken_over_by_a_sync_and_the_run_then_goes_on(tmp_path: Path) -> None:
+def test_an_edited_spec_stops_the_run_until_a_sync_has_taken_it_over(tmp_path: Path) -> None:
     with project(tmp_path, PLAN_TWO + PASS_BOUND + SYNC_NOTHING_NEW + VERIFY) as ours:
         ours.run("-n", "2")
         (ours.path / "SPEC.md").write_text("# greeter\n\nIt says hello twice.\n", encoding="utf-8")
-        stopped = ours.result()
+        stopped = ours.run()
         synced = ours.run(command="sync")
         result = ours.result()
         steps = _accepted(ours)
-    assert (stopped["exit_code"], synced.returncode) == (7, 0)
+    assert (stopped.returncode, synced.returncode) == (7, 0)
+    assert "runner sync" in stopped.stdout
     assert result["exit_reason"] == "all_passed"
     assert [subject for kind, subject, _ in steps if kind == "implement_task"] == [
         "CLI-001",
@@ -344,7 +336,7 @@ def test_an_edited_spec_is_taken_over_by_a_sync_and_the_run_then_goes_on(tmp_pat
 def test_what_a_person_acknowledges_is_gone_on_with_by_the_commands_that_are_named(
     tmp_path: Path,
 ) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+    with project(tmp_path, PLAN_ONE + PASS_BOUND) as ours:
         paused = ours.result("--gate-policy", "manual")
         (command,) = [
             action["command"]
@@ -360,7 +352,7 @@ def test_what_a_person_acknowledges_is_gone_on_with_by_the_commands_that_are_nam
 
 
 def test_work_that_was_rolled_back_after_its_review_is_judged_again(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+    with project(tmp_path, PLAN_ONE + PASS_BOUND) as ours:
         subprocess.run(["git", "init", "-q"], cwd=ours.path, check=True)
         ours.result()
         (ours.path / "CLI-001.txt").write_text("spoilt\n", encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.e2e.harness import Project, eventually, project
-from tests.e2e.scripts import PASS_BOUND, PLAN_TWO, TALK_ONLY, limited, refusing
+from tests.e2e.scripts import PASS_BOUND, PLAN_ONE, PLAN_TWO, TALK_ONLY, limited, refusing
 
 pytestmark = pytest.mark.e2e
 
@@ -47,8 +47,13 @@ def told(folder: Path) -> list[Told]:
 @pytest.mark.parametrize(
     ("script", "arguments", "environment", "expected"),
     [
-        (PLAN_TWO + PASS_BOUND, (), {}, ("finished", "all_passed")),
-        (PLAN_TWO + TALK_ONLY, (), {}, ("paused", "stalled")),
+        (PLAN_ONE + PASS_BOUND, (), {}, ("finished", "all_passed")),
+        (
+            PLAN_ONE + TALK_ONLY,
+            ("--max-consecutive-errors", "1"),
+            {},
+            ("paused", "stalled"),
+        ),
         (refusing(401, "invalid x-api-key"), (), {}, ("failed", "failed")),
         (PLAN_TWO + PASS_BOUND, ("--max-cost", "0.0001"), {}, ("budget", "budget_exceeded")),
         (limited(7_255_440_000), (), SUBSCRIPTION, ("quota", "quota_exceeded")),
@@ -86,7 +91,7 @@ def test_a_wait_for_a_limit_is_told_while_it_lasts(tmp_path: Path) -> None:
 
 
 def test_notifications_that_get_lost_change_nothing_of_the_run(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + PASS_BOUND) as ours:
+    with project(tmp_path, PLAN_ONE + PASS_BOUND) as ours:
         (ours.path / ".runner").mkdir()
         settings = '[notify]\ncommand = ["sh", "-c", "exit 3"]\nwebhook = "http://127.0.0.1:9/x"\n'
         (ours.path / ".runner" / "runner.toml").write_text(settings, encoding="utf-8")

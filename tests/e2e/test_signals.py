@@ -63,20 +63,12 @@ def test_a_second_signal_ends_at_once_and_leaves_no_process(tmp_path: Path) -> N
         assert (running.returncode, ours.wait_until_gone(10)) == (130, [])
 
 
-def test_kill_9_leaves_no_process(tmp_path: Path) -> None:
-    with project(tmp_path, PLAN_TWO + IN_A_TOOL) as ours:
-        running = _in_session(ours)
-        running.kill()
-        running.communicate(timeout=20)
-        assert ours.wait_until_gone(10) == []
-
-
-def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_kill_9_leaves_no_process_and_the_next_run_goes_on(tmp_path: Path) -> None:
     with project(tmp_path, PLAN_TWO + IN_A_TOOL + PASS_BOUND) as ours:
         running = _in_session(ours)
         running.kill()
         running.communicate(timeout=20)
-        ours.wait_until_gone(10)
+        assert ours.wait_until_gone(10) == []
         done = ours.run()
         assert (done.returncode, ours.passed()) == (0, ["CLI-001", "CLI-002"])
 

@@ -379,6 +379,7 @@ for number in range(10_000):
 """
 
 
+@pytest.mark.process
 def test_being_killed_at_any_moment_leaves_everything_usable(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,11 +59,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project
 
 
+@pytest.mark.process
 def test_the_tests_of_the_program_pass(built: Path) -> None:
     done = _run(built, *TESTS)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.process
 def test_every_deliverable_leaves_tests_that_pass(tmp_path: Path) -> None:
     codes = []
     for session in demo_script().session:
@@ -73,11 +75,13 @@ def test_every_deliverable_leaves_tests_that_pass(tmp_path: Path) -> None:
     assert codes == [0, 0, 0]
 
 
+@pytest.mark.process
 def test_the_example_in_the_spec_is_true(built: Path) -> None:
     command, expected = re.findall(r"^\$ python3 (.*)\n(.*)$", demo_spec_text(), re.MULTILINE)[0]
     assert _run(built, *command.split()).stdout == f"{expected}\n"
 
 
+@pytest.mark.process
 def test_every_example_in_the_readme_is_true(built: Path) -> None:
     readme = (built / "README.md").read_text()
     block = re.findall(r"```console\n(.*?)```", readme, re.DOTALL)[0]

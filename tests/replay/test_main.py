@@ -42,6 +42,7 @@ def _ask(url: str) -> bytes:
         connection.close()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_it_prints_where_it_serves_until_it_is_interrupted(
     script: Path, ending: signal.Signals
@@ -54,6 +55,7 @@ def test_it_prints_where_it_serves_until_it_is_interrupted(
     assert (process.returncode, rest) == (0, ("", ""))
 
 
+@pytest.mark.process
 def test_where_the_conversation_left_the_script_is_told_at_the_end(script: Path) -> None:
     script.write_text(SCRIPT.replace("project", "task"))
     with _serving(str(script)) as process:

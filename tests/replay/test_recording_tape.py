@@ -211,6 +211,7 @@ def test_a_recording_needs_a_folder(tmp_path: Path) -> None:
         check_target(tmp_path / "a" / "run.toml", tmp_path / "project")
 
 
+@pytest.mark.process
 def test_a_disk_without_room_is_told_before_the_run(tmp_path: Path) -> None:
     code = f"""
 import resource, signal, sys

@@ -41,6 +41,7 @@ def _mutated(draw: st.DrawFn) -> bytes:
     return bytes(line).replace(b"\n", b" ")
 
 
+@pytest.mark.process
 @settings(max_examples=300, deadline=None)
 @given(line=_mutated() | st.binary(max_size=60).map(lambda b: b.replace(b"\n", b"")))
 def test_a_broken_line_keeps_no_later_request_from_its_answer(server: Process, line: bytes) -> None:

@@ -18,6 +18,8 @@ from tests.server.mcp_client import McpClient, in_the_past, serving
 from runner.autonomy.codes import CODES, ErrorCode
 from runner.autonomy.signals import ERROR_ROWS
 
+pytestmark = pytest.mark.process
+
 Envelope = dict[str, Any]
 Scene = Callable[[McpClient], Envelope]
 

@@ -4,9 +4,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from filelock import FileLock
 from tests.autonomy.plane import statuses
 from tests.server.mcp_client import McpClient, serving
+
+pytestmark = pytest.mark.process
 
 NEXT = {"action": "session-step", "command": "next"}
 STATUS = {"action": "session", "command": "status"}

@@ -10,6 +10,8 @@ from tests.server.mcp_client import McpClient, serving
 
 from runner.config.feature_flags import FEATURE_FLAGS
 
+pytestmark = pytest.mark.process
+
 SIGNED = "autonomy_signed_gate_evidence"
 
 START: tuple[str, dict[str, Any]] = ("task", {"action": "session", "command": "start"})

@@ -9,6 +9,7 @@ from runner.server.schemas import ENVELOPE_SCHEMA
 jsonschema = pytest.importorskip("jsonschema")
 
 
+@pytest.mark.process
 def test_three_phases_are_driven_to_their_end(client: McpClient) -> None:
     client.start()
     types = client.finish()

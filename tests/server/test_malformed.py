@@ -83,6 +83,7 @@ def _spoilt(draw: st.DrawFn, schema: dict[str, Any]) -> dict[str, Any]:
     return arguments
 
 
+@pytest.mark.process
 @_RELAXED
 @given(data=st.data())
 def test_no_call_yields_an_internal_error_or_changes_a_file(

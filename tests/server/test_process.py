@@ -14,6 +14,8 @@ from tests.autonomy.plane import write_status
 from tests.server.mcp_client import command, environment, server_log, serving
 from tests.test_startup import _imports
 
+pytestmark = pytest.mark.process
+
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": "init",

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.autonomy.plane import statuses, write_status
 from tests.server import supervisor
 from tests.server.conftest import PHASES
@@ -25,6 +26,7 @@ def _failing_review(client: McpClient, step: dict[str, Any]) -> dict[str, Any]:
     return client.report(step)
 
 
+@pytest.mark.process
 def test_three_phases_take_three_rounds(client: McpClient) -> None:
     assert _supervise(client, client.report) == ("spec_complete", 3)
     assert set(statuses(client.workspace).values()) == {"passed"}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.server.mcp_client import McpClient, in_the_past
 
 _PATIENT = {"heartbeat_grace_minutes": 60, "heartbeat_stale_minutes": 61}
@@ -20,6 +21,7 @@ def _refused_with(client: McpClient, report: dict[str, Any]) -> str:
     return str(envelope["data"]["error_code"])
 
 
+@pytest.mark.process
 def test_showing_an_expired_step_again_does_not_renew_its_proof(client: McpClient) -> None:
     step = _expired(client)
     proof = client.ok("step", "replay")["next_step"]["step_proof_token"]

@@ -9,6 +9,8 @@ from tests.autonomy.plane import RealClock, statuses, write_status
 from tests.server.conftest import PHASES
 from tests.server.mcp_client import McpClient, serving
 
+pytestmark = pytest.mark.process
+
 Envelope = dict[str, Any]
 Attempt = Callable[[McpClient], Envelope]
 

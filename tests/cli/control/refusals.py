@@ -6,10 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
+from unittest import mock
 
 from filelock import FileLock
 from tests.cli.control.kit import Cli, gate_words
 
+from runner.autonomy.assembly import open_control_plane
+from runner.autonomy.calls import TimeBudget
 from runner.autonomy.codes import ErrorCode
 
 Words = Sequence[str]
@@ -273,8 +276,21 @@ def lock_of(cli: Cli, name: str) -> FileLock:
     return FileLock(folder / name, thread_local=False)
 
 
-def _session_is_held(cli: Cli) -> AbstractContextManager[Any]:
-    return lock_of(cli, f"session_{cli.session_id}.lock")
+@contextlib.contextmanager
+def _session_is_held(cli: Cli) -> Iterator[None]:
+    with lock_of(cli, f"session_{cli.session_id}.lock"), _little_time(0.3):
+        yield
+
+
+@contextlib.contextmanager
+def _little_time(seconds: float) -> Iterator[None]:
+    """Give a command of this process less than its 5 s, for itself and for each lock."""
+    budget = TimeBudget(seconds, seconds)
+    with (
+        mock.patch("runner.autonomy.service.budget_of", return_value=budget),
+        mock.patch.dict(open_control_plane.__kwdefaults__, {"lock_seconds": seconds}),
+    ):
+        yield
 
 
 def _run_is_at_work(cli: Cli) -> AbstractContextManager[Any]:

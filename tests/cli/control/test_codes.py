@@ -1,4 +1,4 @@
-"""CONTRACT §6: every code is met through `runner … --json`, run as a process of its own."""
+"""CONTRACT §6: every code is met through `runner … --json`."""
 
 import json
 import subprocess
@@ -22,6 +22,14 @@ POLICY = [
     ErrorCode.GATE_AUDIT_FAILURE,
 ]
 
+SEEN_BY_OTHER_PROCESSES = [
+    ErrorCode.RATE_LIMITED,
+    ErrorCode.VERIFICATION_RECEIPT_INVALID,
+    ErrorCode.GATE_INTEGRITY_CHECKSUM,
+    ErrorCode.LOCK_TIMEOUT,
+]
+"""A count, a key and a checksum that are kept on disk, and a lock that another process holds."""
+
 
 def _json_of_process(cli: Cli, words: Words) -> tuple[int, dict[str, Any]]:
     done = subprocess.run(
@@ -44,13 +52,22 @@ def test_every_code_has_its_row() -> None:
 def test_the_code_stands_in_the_data_of_the_envelope(cli: Cli, code: ErrorCode) -> None:
     words = ROWS[code].scene(cli)
     with ROWS[code].meanwhile(cli):
-        exit_code, envelope = _json_of_process(cli, words)
+        exit_code, envelope = cli.envelope(*words)
     data = envelope["data"]
     assert (exit_code, envelope["success"], data["error_code"]) == (1, False, code)
     assert data["error_type"] == CODES[code].error_type
     assert data["loop_signal"] == ERROR_ROWS[code].signal
     assert data["remediation"]
     assert envelope["error"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("code", SEEN_BY_OTHER_PROCESSES)
+def test_a_process_of_its_own_meets_the_same_code(cli: Cli, code: ErrorCode) -> None:
+    words = ROWS[code].scene(cli)
+    with ROWS[code].meanwhile(cli):
+        exit_code, envelope = _json_of_process(cli, words)
+    assert (exit_code, envelope["data"]["error_code"]) == (1, code)
 
 
 @pytest.mark.parametrize("code", ROWS)

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from tests.cli.control.kit import make_workspace
 
+pytestmark = pytest.mark.process
+
 COMMAND = [sys.executable, "-m", "runner"]
 
 

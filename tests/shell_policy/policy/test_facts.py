@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.security.memory_facts import MemoryFacts
+from tests.shell_policy.memory_facts import MemoryFacts
 
 import runner.shell_policy
 from runner.shell_policy.decision import PolicySettings

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains, run
+from tests.sandbox.test_probe import AGENT, contains, run
 
 from runner.errors import IntegrityError
 from runner.marker import Instruction
 from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.status import Containment
 from runner.sandbox.watch import ReviewWatch
+
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture

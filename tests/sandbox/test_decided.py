@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains
+from tests.sandbox.test_probe import AGENT, contains
 
 from runner.errors import PrerequisiteError
 from runner.marker import Instruction
@@ -191,6 +191,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.process
 @contains
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 def test_a_hidden_file_of_the_project_is_not_read_in_the_next_session(
@@ -209,6 +210,7 @@ def test_a_hidden_file_of_the_project_is_not_read_in_the_next_session(
     assert path.read_text() == SECRET
 
 
+@pytest.mark.process
 @contains
 @pytest.mark.parametrize("where", ["inside", "outside"])
 def test_a_link_that_an_agent_replaced_uncovers_nothing(project: Path, where: str) -> None:
@@ -228,6 +230,7 @@ def test_a_link_that_an_agent_replaced_uncovers_nothing(project: Path, where: st
     assert secret.read_text() == SECRET
 
 
+@pytest.mark.process
 @contains
 def test_folders_above_a_hidden_file_can_be_worked_in(project: Path) -> None:
     write(named(project))

@@ -1,7 +1,7 @@
 """git commands that write the work tree: protected files stay, and so does uncommitted work."""
 
 import pytest
-from tests.security.memory_facts import MemoryFacts
+from tests.shell_policy.memory_facts import MemoryFacts
 
 from runner.shell_policy.decision import PolicySettings
 from runner.shell_policy.policy import judge_command

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains, run
+from tests.sandbox.test_probe import AGENT, contains, run
 
 from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction
@@ -20,7 +20,7 @@ from runner.sandbox.sdk import sdk_sandbox
 from runner.sandbox.status import Containment
 from runner.sandbox.tokens import configuration_with_token
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 HEADER = '[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic eDp5\n'
 
 
@@ -97,6 +97,7 @@ def box(job: Path, tmp_path: Path) -> Iterator[Containment]:
 SESSIONS = pytest.mark.parametrize("session", [Instruction.CODING, Instruction.VERIFY])
 
 
+@pytest.mark.process
 @contains
 @SESSIONS
 def test_a_jobs_files_and_credentials_are_hidden(
@@ -109,6 +110,7 @@ def test_a_jobs_files_and_credentials_are_hidden(
     assert "canary" not in said
 
 
+@pytest.mark.process
 @contains
 def test_the_runners_own_commands_see_no_more_of_a_job(box: Containment, job: Path) -> None:
     look = box.wrap_verification(["/bin/sh", "-c", f"cat {job}/*/* {job}/*; env"])
@@ -118,6 +120,7 @@ def test_the_runners_own_commands_see_no_more_of_a_job(box: Containment, job: Pa
     assert "canary" not in said
 
 
+@pytest.mark.process
 @contains
 @SESSIONS
 def test_a_jobs_folder_can_not_be_written(
@@ -128,11 +131,13 @@ def test_a_jobs_folder_can_not_be_written(
     assert said == "refused\n"
 
 
+@pytest.mark.process
 @contains
 def test_programs_of_earlier_steps_still_run(box: Containment) -> None:
     assert run(box, Instruction.CODING, "a-tool") == "works\n"
 
 
+@pytest.mark.process
 @contains
 def test_programs_of_earlier_steps_still_run_outside_of_tmp(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -148,16 +153,19 @@ def test_programs_of_earlier_steps_still_run_outside_of_tmp(
     assert "canary" not in said
 
 
+@pytest.mark.process
 @contains
 def test_programs_that_want_the_jobs_folder_get_scratch(box: Containment) -> None:
     assert run(box, Instruction.CODING, ': > "$RUNNER_TEMP/x"; ls /tmp/x') == "/tmp/x\n"
 
 
+@pytest.mark.process
 @contains
 def test_a_jobs_variables_are_gone(box: Containment) -> None:
     assert run(box, Instruction.CODING, "echo $GITHUB_ENV$ACTIONS_OF_NEXT_YEAR") == "\n"
 
 
+@pytest.mark.process
 @contains
 def test_a_project_in_the_jobs_folder_can_be_worked_on(job: Path) -> None:
     with contained(ContainmentRequest(job / "project", AGENT)) as containment:
@@ -166,6 +174,7 @@ def test_a_project_in_the_jobs_folder_can_be_worked_on(job: Path) -> None:
     assert "canary" not in said
 
 
+@pytest.mark.process
 @contains
 @pytest.mark.parametrize("place", ["/", "/tmp", "home", "inside"])
 def test_a_folder_that_can_not_be_missed_is_not_hidden(
@@ -239,6 +248,7 @@ def test_a_token_is_found_from_a_linked_work_tree(tmp_path: Path) -> None:
     assert configuration_with_token(tmp_path / "tree") == main / ".git/config"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("wanted", [True, False])
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
 def test_a_ci_run_warns_of_a_token(tmp_path: Path, platform: str, *, wanted: bool) -> None:

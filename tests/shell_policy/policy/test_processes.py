@@ -1,7 +1,7 @@
 """`kill` where commands see every process of the user, and where they see their session's alone."""
 
 import pytest
-from tests.security.memory_facts import MemoryFacts
+from tests.shell_policy.memory_facts import MemoryFacts
 
 from runner.shell_policy.decision import PolicySettings
 from runner.shell_policy.policy import judge_command

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.autonomy.plane import START, write_status
-from tests.reporting.bench import CANARY, Bench, paid
+from tests.report.bench import CANARY, Bench, paid
 
 from runner.checkpoints.ledger import STASH, Checkpoint, CheckpointLedger
 from runner.deliverables.model import Counts

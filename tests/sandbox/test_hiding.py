@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains
+from tests.sandbox.test_probe import AGENT, contains
 
 from runner.agent.claude.options import AgentSettings
 from runner.marker import Instruction
@@ -20,6 +20,8 @@ from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.process import AgentProcess
 from runner.sandbox.scratch import Scratch
 from runner.sandbox.status import Containment
+
+pytestmark = pytest.mark.process
 
 CANARY = "c4n4ry"
 VARIABLES = (

@@ -1,7 +1,7 @@
 """The policy refuses what the sandbox hides: both have one list."""
 
 import pytest
-from tests.security.memory_facts import MemoryFacts
+from tests.shell_policy.memory_facts import MemoryFacts
 
 from runner.shell_policy.decision import Mode, PolicyRefusalError
 from runner.shell_policy.paths import PathPolicy

@@ -100,6 +100,7 @@ def test_leaving_the_sandbox_is_denied(project: Path) -> None:
     assert not _judge(project, "Bash", given, Instruction.CODING).allowed
 
 
+@pytest.mark.process
 def test_importing_the_package_is_cheap() -> None:
     code = "import sys, runner.shell_policy; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

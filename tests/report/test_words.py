@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reporting.bench import CANARY
+from tests.report.bench import CANARY
 
 from runner.credentials import Redactor
 from runner.report.words import Words, amount, count, moment

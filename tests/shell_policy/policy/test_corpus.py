@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.security.memory_facts import MemoryFacts
+from tests.shell_policy.memory_facts import MemoryFacts
 
 from runner.shell_policy.decision import Decision, Mode, PolicySettings
 from runner.shell_policy.policy import judge_command

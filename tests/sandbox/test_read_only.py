@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains, run
+from tests.sandbox.test_probe import AGENT, contains, run
 
 from runner.marker import Instruction
 from runner.sandbox.probe import ContainmentRequest, contained, is_boxed
 from runner.sandbox.status import Containment
+
+pytestmark = pytest.mark.process
 
 SESSIONS = (Instruction.INITIALIZER, Instruction.CODING, Instruction.REMEDIATE)
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.agent.containment.test_probe import AGENT, contains
+from tests.sandbox.test_probe import AGENT, contains
 
 from runner.errors import PrerequisiteError
 from runner.marker import Instruction
@@ -140,6 +140,7 @@ done
 """
 
 
+@pytest.mark.process
 @contains
 def test_commands_do_not_write_what_the_agent_seems_to_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

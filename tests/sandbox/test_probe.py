@@ -20,6 +20,8 @@ from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
 from runner.sandbox.probe import ContainmentRequest, contained, switched_off
 from runner.sandbox.status import Caution, Containment
 
+pytestmark = pytest.mark.process
+
 AGENT = Path("/bin/sh")
 
 

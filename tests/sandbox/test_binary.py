@@ -4,6 +4,8 @@ import pytest
 
 from runner.sandbox.binary import Bubblewrap, candidates, parse_version
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize(
     ("said", "version"),
