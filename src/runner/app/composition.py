@@ -261,7 +261,9 @@ def _assemble(
         sink=sink,
         guards=(*parts.guards, ToolFailures(failures)),
     )
-    return Run(_run_settings(job), around, parts.flow)
+    # A server may run code of the project at any time, also while a sandbox is being made.
+    run_settings = replace(_run_settings(job), connects_ahead=not config.mcpServers)
+    return Run(run_settings, around, parts.flow)
 
 
 def _agent_environment(job: Job) -> dict[str, str]:
