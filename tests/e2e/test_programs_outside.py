@@ -202,7 +202,7 @@ def test_their_files_are_no_agents(run: Traced) -> None:
 def test_the_installation_in_the_project_is_as_it_was(run: Traced) -> None:
     venv = run.project.path / ".venv"
     (guard,) = venv.glob("lib/*/site-packages/runner/sandbox/guard.py")
-    assert guard.read_bytes() == (SOURCE / "agent" / "guard.py").read_bytes()
+    assert guard.read_bytes() == (SOURCE / "sandbox" / "guard.py").read_bytes()
     assert sorted(path.name for path in (venv / "bin").iterdir()) == ["python", "runner"]
 
 
