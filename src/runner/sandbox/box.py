@@ -467,11 +467,7 @@ def _git_settings(around: BoxSettings) -> dict[str, str]:
         settings["core.excludesFile"] = str(around.scratch.ignore)
     given = around.inside.get("GIT_CONFIG_COUNT", "0")
     count = int(given) if given.isdecimal() else 0
-    variables = {
-        "GIT_CONFIG_COUNT": str(count + len(settings)),
-        # A project in a folder of a repository is a mount of its own.
-        "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
-    }
+    variables = {"GIT_CONFIG_COUNT": str(count + len(settings))}
     for index, (key, value) in enumerate(settings.items(), start=count):
         variables |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
     return variables
