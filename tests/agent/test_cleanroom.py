@@ -691,3 +691,52 @@ async def test_no_room_is_left_behind(project: Path) -> None:
         rooms = [path for path in sessions.iterdir() if path not in before]
     assert len(rooms) == 1  # the checkout, for the next verification of this run
     assert not rooms[0].exists()
+
+
+SEARCH = """
+import os, subprocess, sys
+KEY, found = b"the-" + b"key", []
+for folder, _, names in os.walk("."):
+    for name in names:
+        content = open(os.path.join(folder, name), "rb").read()
+        if KEY in content:
+            found.append(name)
+words = ["git", "cat-file", "--batch-all-objects", "--batch"]
+if KEY in subprocess.run(words, capture_output=True).stdout:
+    found.append("git")
+print(found)
+sys.exit(bool(found))
+"""
+
+
+@contains
+@pytest.mark.parametrize("large", [False, True])
+async def test_no_room_holds_a_hidden_file(
+    project: Path, monkeypatch: pytest.MonkeyPatch, *, large: bool
+) -> None:
+    """Neither as a file nor as an object of the room's own repository."""
+    monkeypatch.setenv("KUBECONFIG", str(project / "conf" / "kube"))
+    monkeypatch.setenv("DOCKER_CONFIG", str(project / "docker"))
+    content = "the-" + "key" + ("\n" * (51 << 20) if large else "")
+    for path in (project / "conf" / "kube", project / "docker" / "config.json"):
+        path.parent.mkdir()
+        path.write_text(content)
+    (project / "search.py").write_text(SEARCH)
+    with contained(ContainmentRequest(project, Path("/bin/sh"))) as box:
+        result = await Stage(project, box).one("python3 search.py")
+    assert result.exit_code == 0, result.output_tail
+
+
+@contains
+async def test_a_room_shows_gits_content_of_a_hidden_file(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(project / "conf" / "kube"))
+    path = project / "conf" / "kube"
+    path.parent.mkdir()
+    path.write_text("template")
+    git(project, "add", ".")
+    path.write_text("the-key")
+    with contained(ContainmentRequest(project, Path("/bin/sh"))) as box:
+        result = await Stage(project, box).one("grep -x template conf/kube")
+    assert result.exit_code == 0, result.output_tail

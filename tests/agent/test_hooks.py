@@ -6,8 +6,17 @@ from typing import Any
 import anyio
 import pytest
 
-from runner.agent.claude.factory import HOOK_TIMEOUT_SECONDS, deny_by_default, judge_call
+from runner.agent.claude.factory import (
+    HOOK_TIMEOUT_SECONDS,
+    ClaudeAgentFactory,
+    Starts,
+    deny_by_default,
+    judge_call,
+)
+from runner.errors import AgentStartError
 from runner.events import StreamToolDenied
+from runner.marker import Instruction
+from runner.ports import SessionPlan
 from runner.shell_policy.decision import Decision
 
 PROJECT = Path("/project")
@@ -110,3 +119,46 @@ def test_the_registered_hook_judges() -> None:
         return await hook(call, "t1", context)
 
     assert _refusal(anyio.run(ask)) == "Not here."
+
+
+@pytest.mark.anyio
+async def test_no_tool_call_goes_on_while_another_agent_is_being_started() -> None:
+    """Its mounts are made by path: a command could replace a folder by a link meanwhile."""
+    starts, answers = Starts(), []
+    (matcher,) = deny_by_default(_allow, _ignore, PROJECT, starts)
+    call: Any = CALL
+    context: Any = {"signal": None}
+
+    async def ask() -> None:
+        answers.append(await matcher.hooks[0](call, "t1", context))
+
+    async with anyio.create_task_group() as tasks:
+        with starts.one(), starts.one():
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            assert answers == []
+    assert answers == [{}]
+
+
+@pytest.mark.anyio
+async def test_an_agent_that_does_not_start_ends_the_waiting() -> None:
+    starts = Starts()
+    with starts.one():
+        assert not await starts.are_over(within_seconds=0)
+    assert await starts.are_over(within_seconds=0)
+
+
+@pytest.mark.anyio
+async def test_calls_wait_for_what_the_factory_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing: Any = None
+    factory = ClaudeAgentFactory(nothing, judge=nothing, make_tools=nothing)
+    seen = []
+
+    def look() -> None:
+        seen.append(anyio.from_thread.run(factory.starts.are_over, 0))
+        raise AgentStartError("Not here.")
+
+    monkeypatch.setattr("runner.agent.claude.factory._import_sdk", look)
+    with pytest.raises(AgentStartError):
+        await factory.connect(SessionPlan(Instruction.CODING, "sonnet"))
+    assert (seen, await factory.starts.are_over(0)) == ([False], True)

@@ -181,3 +181,14 @@ def test_nothing_is_written_through_a_link(project: Path, tmp_path: Path, place:
 def test_without_a_repository_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="in no git repository"):
         commit_results(tmp_path)
+
+
+@pytest.mark.parametrize("target", ["../home/key", "key"])
+def test_what_a_note_links_to_is_not_committed(project: Path, home: Path, target: str) -> None:
+    """An agent could read it in the repository."""
+    (home / "key").write_text("secret")
+    (project / "key").write_text("secret")
+    (project / ".runner-note.md").unlink()
+    (project / ".runner-note.md").symlink_to(target)
+    with pytest.raises(PrerequisiteError, match="symbolic link"):
+        commit_results(project)

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 from tests.sandbox.test_probe import AGENT, contains
 
-from runner.errors import PrerequisiteError
+from runner.checkpoints.isolated_git import shadow_git
+from runner.checkpoints.ledger import CheckpointLedger
+from runner.checkpoints.repository import find_repository
+from runner.checkpoints.snapshot import take_snapshot
+from runner.errors import PrerequisiteError, StateError
+from runner.loop.reviewing.conventions import as_instructions
 from runner.marker import Instruction
 from runner.sandbox.decided import Decided, decide
 from runner.sandbox.probe import ContainmentRequest, contained
@@ -168,6 +173,57 @@ def test_notes_that_cannot_be_read_refuse_the_run(project: Path, decided: Decide
     notes.write_text("[")
     with pytest.raises(PrerequisiteError, match="hidden from agents"):
         decided()
+
+
+def snapshot(project: Path) -> frozenset[bytes]:
+    repository = find_repository(project)
+    assert repository is not None
+    ledger = CheckpointLedger(project)
+    ledger.prepare()
+    with shadow_git(repository) as shadow:
+        return take_snapshot(shadow, ledger.index).paths
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_no_snapshot_holds_a_hidden_file(project: Path, decided: Decide, *, tracked: bool) -> None:
+    """An agent can take it out of .gitignore; the next review would show it as a new file."""
+    path = write(named(project), "template")
+    if tracked:
+        git(project, "add", ".")
+        path.write_text(SECRET)
+    assert b"conf/deep/kube" in snapshot(project)
+    decided()
+    assert b"conf/deep/kube" not in snapshot(project)
+
+
+def test_a_file_that_is_not_hidden_any_more_is_in_snapshots_again(
+    project: Path, decided: Decide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(named(project))
+    decided()
+    monkeypatch.delenv("KUBECONFIG")
+    decided()
+    assert b"conf/deep/kube" in snapshot(project)
+
+
+@pytest.mark.parametrize("link", ["conf/deep/kube", "conf/../conf/deep/kube", "other"])
+def test_no_prompt_shows_a_hidden_file(project: Path, decided: Decide, link: str) -> None:
+    """runner reads CLAUDE.md outside of the sandbox, and follows links in the project."""
+    write(named(project))
+    decided()
+    (project / "other").symlink_to("conf/deep/kube")
+    (project / "CLAUDE.md").symlink_to(link)
+    assert as_instructions(project) == []
+
+
+def test_a_note_of_what_is_hidden_that_cannot_be_read_stops_snapshots(
+    project: Path, decided: Decide
+) -> None:
+    write(named(project))
+    decided()
+    (project / ".runner" / "autonomy" / "checkpoints" / "hidden.json").write_text("[1")
+    with pytest.raises(StateError, match="hidden from agents"):
+        snapshot(project)
 
 
 # What an agent does in one session; in the next it looks through all that it can read.

@@ -158,6 +158,29 @@ def test_a_socket_that_obeys_the_user_is_not_reached(
 
 
 @contains
+@pytest.mark.parametrize("way", [".rd/docker.sock", "link/docker.sock"])
+def test_a_socket_in_the_home_folder_that_no_variable_names_is_not_reached(
+    project: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """One of Docker, watchman or an editor runs what it is told; read-only mounts don't matter.
+
+    Where an overlay lies over the home folder, it keeps sockets away.
+    """
+    monkeypatch.setattr("runner.sandbox.probe.OVERLAY_SINCE", (99, 0, 0))
+    home = project.parent / "home"
+    (home / ".rd").mkdir()
+    (home / "link").symlink_to(".rd")
+    place = home / ".rd" / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(home / way))
+        server.listen()
+        connect = f"import socket; socket.socket(socket.AF_UNIX).connect({str(place)!r})"
+        with contained(ContainmentRequest(project, AGENT)) as box:
+            said = in_session(box, Instruction.CODING, "python3", "-c", connect)
+    assert "PermissionError" in said or "ConnectionRefusedError" in said
+
+
+@contains
 @pytest.mark.parametrize("place", ["home/mine", "below/tmp"])
 def test_a_file_that_is_handed_on_is_read(
     project: Path, monkeypatch: pytest.MonkeyPatch, place: str

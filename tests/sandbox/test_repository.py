@@ -1,13 +1,16 @@
 """What of a repository is protected. That the mounts hold is tested in test_probe."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from runner.sandbox.repository import (
     Mount,
+    redirections,
     repository_mounts,
-    undo_redirection,
+    undo_redirections,
     unprotected,
 )
 
@@ -100,17 +103,95 @@ def test_a_submodule_is_believed_when_its_repository_names_it(tmp_path: Path) ->
     assert Mount(git, writable=True) in repository_mounts(project)
 
 
-def test_a_redirection_made_meanwhile_is_taken_away(project: Path) -> None:
-    redirection = project / ".git" / "commondir"
-    redirection.write_text("../evil\n")
-    moved = undo_redirection(project, existed=False)
+@pytest.mark.parametrize("name", ["a/b/c/d/e/f/g/h", "sub/modules/inner", "objects/ab", "a"])
+@pytest.mark.parametrize("without", ["", "HEAD"])
+def test_a_submodule_of_any_name_is_protected(project: Path, name: str, without: str) -> None:
+    """Agents could take HEAD away in one session to write the configuration in the next."""
+    module = _git_folder(project / ".git" / "modules" / name)
+    if without:
+        (module / without).unlink()
+    assert {module / "config", module / "hooks"} <= _read_only(repository_mounts(project))
+
+
+def test_a_folder_that_looks_like_a_repository_covers_none_below_it(project: Path) -> None:
+    modules = project / ".git" / "modules"
+    module = _git_folder(modules / "vendor" / "objects" / "lib")
+    (modules / "vendor" / "HEAD").touch()
+    assert module / "config" in _read_only(repository_mounts(project))
+
+
+@pytest.mark.parametrize("of_linked", [False, True])
+def test_other_work_trees_of_the_repository_are_protected(
+    tmp_path: Path, *, of_linked: bool
+) -> None:
+    """Git obeys these files in folders that are none of the agent's."""
+    linked, main = _linked(tmp_path, "{project}/.git")
+    other = main / "worktrees" / "other"
+    other.mkdir()
+    (tmp_path / "other").touch()
+    (other / "gitdir").write_text(f"{tmp_path / 'other'}\n")
+    (other / "commondir").write_text("../..\n")
+    (main / "config").write_text("[extensions]\n\tworktreeConfig = true\n")
+    mounts = repository_mounts(linked if of_linked else main.parent)
+    names = ("gitdir", "commondir", "config.worktree")
+    assert {other / name for name in names} <= _read_only(mounts)
+    assert Mount(other, writable=True) in mounts
+
+
+def test_a_work_tree_that_is_gone_can_be_pruned(tmp_path: Path) -> None:
+    linked, main = _linked(tmp_path, "{project}/.git")
+    (linked / ".git").unlink()
+    assert not {m for m in repository_mounts(main.parent) if "worktrees" in m.path.parts}
+
+
+def _redirect(path: Path) -> None:
+    path.write_text("../evil\n")
+
+
+def _redirect_by_a_link(path: Path) -> None:
+    path.symlink_to("../not-there-yet")
+
+
+def _take_the_name(path: Path) -> None:
+    _redirect(path)
+    (path.parent / "commondir.taken-away-by-runner" / "x").mkdir(parents=True)
+
+
+def _lock_the_folder(path: Path) -> None:
+    _redirect(path)
+    path.parent.chmod(0o500)
+
+
+@pytest.mark.parametrize("make", [_redirect, _redirect_by_a_link, _take_the_name, _lock_the_folder])
+@pytest.mark.parametrize("place", ["", "modules/sub", "modules/a/b/c/d/e/f/g"])
+def test_a_redirection_made_meanwhile_is_taken_away(
+    project: Path, place: str, make: Callable[[Path], None]
+) -> None:
+    folder = project / ".git" / place
+    if place:
+        _git_folder(folder)
+    before = redirections(project)
+    make(folder / "commondir")
+    ((path, moved),) = undo_redirections(project, before)
+    assert path == folder / "commondir"
+    assert not os.path.lexists(path)
     assert moved is not None
-    assert (moved.read_text(), redirection.exists()) == ("../evil\n", False)
+    assert os.path.lexists(moved)
+
+
+def test_a_redirection_of_the_repository_of_a_linked_work_tree_is_taken_away(
+    tmp_path: Path,
+) -> None:
+    project, main = _linked(tmp_path, "{project}/.git")
+    before = redirections(project)
+    (main / "commondir").write_text("../evil\n")
+    assert [path for path, _ in undo_redirections(project, before)] == [main / "commondir"]
+    assert (main / "worktrees" / "linked" / "commondir").exists()
 
 
 def test_a_redirection_that_was_there_before_stays(project: Path) -> None:
     (project / ".git" / "commondir").write_text(".\n")
-    assert undo_redirection(project, existed=True) is None
+    assert undo_redirections(project, redirections(project)) == []
     assert (project / ".git" / "commondir").exists()
 
 
@@ -119,5 +200,5 @@ def test_behind_a_link_nothing_is_taken_away(project: Path, tmp_path: Path) -> N
     other = tmp_path / "other"
     other.mkdir()
     (other / ".git").symlink_to(project / ".git")
-    assert undo_redirection(other, existed=False) is None
+    assert undo_redirections(other, ()) == []
     assert (project / ".git" / "commondir").exists()

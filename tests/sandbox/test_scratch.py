@@ -1,6 +1,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,6 +95,40 @@ def test_the_users_folder_of_claude_code_is_where_the_environment_says(tmp_path:
     assert claude_config({}, tmp_path) == (tmp_path / ".claude", tmp_path / ".claude.json")
     moved = claude_config({"CLAUDE_CONFIG_DIR": str(tmp_path / "c")}, Path("/home/x"))
     assert moved == (tmp_path / "c", tmp_path / "c" / ".claude.json")
+
+
+def test_a_tree_that_is_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
+    """An agent that leaves one must not keep this and every later run from starting."""
+    script = "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\n"
+    (tmp_path / "tree").mkdir()
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path / "tree", check=True)
+    try:
+        remove_tree(tmp_path / "tree")
+        assert not (tmp_path / "tree").exists()
+    finally:  # pytest could not remove it either
+        subprocess.run(["rm", "-rf", tmp_path / "tree"], check=True)
+
+
+def test_what_a_link_leads_to_is_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "real" / "inner").symlink_to("..")
+    remove_tree(tmp_path / "link")
+    assert (tmp_path / "real" / "inner").is_symlink()
+    remove_tree(tmp_path / "real")
+    assert tmp_path.exists()
+
+
+@pytest.mark.parametrize("place", ["cache", "link/cache"])
+def test_no_cache_is_kept_where_agents_could_replace_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """It is mounted writable: a link in its place would have them write anywhere."""
+    project = tmp_path / "app"
+    project.mkdir()
+    (project / "link").symlink_to(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project / place))
+    assert project_state(project) is None
 
 
 def test_two_projects_of_one_name_keep_their_caches_apart(

@@ -122,6 +122,14 @@ def test_a_name_in_the_home_folder_and_one_relative_to_the_project_are_found(
     assert {home / "mine", project / "key.json"} <= found
 
 
+def test_a_key_is_found_by_a_relative_path(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "project" / "conf").mkdir(parents=True)
+    path = tmp_path / "project" / "conf" / "token"
+    path.touch()
+    environ = {"DEPLOY_TOKEN_FILE": "conf/token"}
+    assert path in set(secret_paths(home, environ, project=tmp_path / "project"))
+
+
 def test_what_is_handed_on_stays_readable(home: Path, key: Path) -> None:
     environ = {"KUBECONFIG": str(key)}
     assert key not in set(secret_paths(home, environ, needs=lambda name: name == "KUBECONFIG"))

@@ -246,6 +246,8 @@ def _settings(job: Job) -> RunSettings:
     return RunSettings(
         project_dir=job.project.directory,
         spec_id=job.project.spec_id(),
+        # A server may run code of the project at any time, also while a sandbox is being made.
+        connects_ahead=not job.project.agent_file.mcpServers,
         model=options.model,
         plan_model=options.plan_model,
         review_model=options.review_model,

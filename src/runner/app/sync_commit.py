@@ -87,9 +87,11 @@ def _entries(git: "_Git", project: Path) -> list[str]:
     """Store the files' contents, byte by byte; return the words that put them into an index."""
     words = []
     for name in _NAMES:
+        if (project / name).is_symlink():
+            raise PrerequisiteError(f"{name} is a symbolic link, and is not committed.", hint=_HINT)
         if (project / name).is_file():
             try:
-                content = read_regular(project / name, limit=_MAX_BYTES)
+                content = read_regular(project / name, limit=_MAX_BYTES, within=project)
             except OSError as error:
                 why = error.strerror or error
                 raise PrerequisiteError(f"{name} can't be read: {why}.", hint=_HINT) from error

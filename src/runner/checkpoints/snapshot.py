@@ -1,8 +1,8 @@
 """Turn the work tree as it is into a git tree object, and touch nothing else.
 
 Taken are files that are tracked or could be: untracked ones too, ignored ones not. Left out are
-what can't be read, files beyond a size, and nested repositories unless they are asked for. Of
-`.runner` only `status.json` is taken: what else stands there is the user's configuration or the
+what can't be read, files beyond a size, what is hidden from agents, who could make git list it, and
+nested repositories unless they are asked for. Of `.runner` only `status.json` is taken: what else stands there is the user's configuration or the
 runner's own state.
 """
 
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.checkpoints.folder_digest import NOTE_NAME
+from runner.checkpoints.hidden_files import HiddenFiles
 from runner.checkpoints.isolated_git import GitError, ShadowGit, project_git
 from runner.checkpoints.repository import folder_alone
 from runner.checkpoints.unversioned import identity_of, look_time
@@ -71,17 +72,19 @@ def take_snapshot(
     Args:
         index: an index of ours; what it remembers of files spares reading them again.
         max_file_bytes: None for no limit.
-        also: paths to take where they exist, ignored or not.
+        also: paths to take where they exist, ignored, hidden from agents, or not.
         into_nested: whether files of nested repositories are taken.
 
     Raises:
         GitError: it could not be done.
     """
     project = git.repository.project
-    sorted_out = _sort_out(project, _listed(git) | set(also), max_file_bytes)
+    hidden = HiddenFiles(project)
+    listed = {path for path in _listed(git) if path not in hidden}
+    sorted_out = _sort_out(project, listed | set(also), max_file_bytes)
     nested = frozenset(path.rstrip(b"/") for path in sorted_out.nested)
     if into_nested and nested:
-        inner = _listed_in(project, nested)
+        inner = {path for path in _listed_in(project, nested) if path not in hidden}
         sorted_out.add(_sort_out(project, inner, max_file_bytes))
         index = _copied(index, index.with_name(f"nested-{index.name}"))
     try:

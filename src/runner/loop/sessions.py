@@ -223,7 +223,7 @@ class Sessions:
 
     def _prepare(self, follower: Instruction | None) -> None:
         limits = self._settings.limits
-        if follower is None:
+        if follower is None or not self._settings.connects_ahead:
             return
         # With a budget the next session's limit is known only when this one was paid; and a
         # session that --max-iterations rules out is not worth a process.

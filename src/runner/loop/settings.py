@@ -26,6 +26,7 @@ class RunSettings:
         quota: whether and how long usage limits are waited for.
         reuse_below_pct: an agent session goes on with further work while its context is less full
             than this; None for a fresh session each time.
+        connects_ahead: whether an agent may be started while another one is at work.
     """
 
     project_dir: Path
@@ -39,6 +40,7 @@ class RunSettings:
     session_timeout_seconds: float = 3600.0
     quota: WaitPolicy = field(default_factory=WaitPolicy)
     reuse_below_pct: int | None = None
+    connects_ahead: bool = True
 
     def model_for(self, instruction: Instruction) -> str:
         """Return the model that sessions with this instruction have."""

@@ -21,6 +21,7 @@ from runner.sandbox.hiding import (
     folders_above,
     hiding_mounts,
     hiding_mounts_in_project,
+    listening_sockets,
     steady_mounts,
 )
 from runner.sandbox.overlay import Overlay
@@ -181,6 +182,12 @@ def _steady(
 
 def _hidden(around: BoxSettings, secret: Collection[Path]) -> Iterator[str]:
     yield from hiding_mounts(secret, around.scratch, around.project, around.needed)
+    covered, seen = _covered(around), _made_visible(around)
+    for path in listening_sockets(around.home):
+        is_hidden = any(path.is_relative_to(place) for place in (around.project, *secret))
+        is_covered = any(path.is_relative_to(place) for place in covered)
+        if not is_hidden and (not is_covered or any(path.is_relative_to(s) for s in seen)):
+            yield from ("--ro-bind", str(around.scratch.empty), str(path))
 
 
 def _hidden_in_project(around: BoxSettings, secret: Collection[Path]) -> Iterator[str]:

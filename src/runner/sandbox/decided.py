@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.autonomy.store.layout import user_state_directory, workspace_directory
+from runner.checkpoints.hidden_files import note_hidden
 from runner.checkpoints.isolated_git import ShadowGit, project_git
 from runner.checkpoints.repository import find_repository
 from runner.errors import PrerequisiteError, RunnerError
@@ -69,7 +70,18 @@ def decide(
     covers: dict[Path, Path] = {}
     for path in inside:
         found |= _judge(path, project, scratch, shown, covers)
+    _note_for_snapshots(project, found - shown)
     return Decided(frozenset(found - shown), frozenset(shown), covers)
+
+
+def _note_for_snapshots(project: Path, hidden: Collection[Path]) -> None:
+    try:
+        note_hidden(project, hidden)
+    except (OSError, RunnerError) as error:
+        raise PrerequisiteError(
+            f"Which files of the project are hidden from agents can't be noted: {reason(error)}.",
+            hint=f"Make {project / '.runner'} writable, or keep credentials outside of the project.",
+        ) from error
 
 
 def _judge(

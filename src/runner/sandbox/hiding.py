@@ -7,6 +7,7 @@ In the project the folders above are mounted on themselves, because an agent cou
 one of them, and find the file under its new path in the next session.
 """
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,11 @@ _STANDS_FOR = {
     ),
 }
 _MOUNTS = Path("/proc/self/mountinfo")
+_SOCKETS = Path("/proc/net/unix")
+# What obeys a user there has the powers of root. Other managers listen in /run.
+_CONTAINER_MANAGERS = tuple(
+    Path("/var", place, "unix.socket") for place in ("snap/lxd/common/lxd", "lib/lxd", "lib/incus")
+)
 _ESCAPED = ((r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", "\\"))
 
 
@@ -85,6 +91,22 @@ def hiding_mounts_in_project(
             yield from ("--ro-bind", str(scratch.void), str(path))
         elif path.exists():
             yield from ("--ro-bind", str(covers.get(path) or _cover(scratch, path)), str(path))
+
+
+def listening_sockets(home: Path) -> list[Path]:
+    """Return the sockets by which programs of the user can be told what to do.
+
+    A read-only mount keeps nobody from connecting to a socket.
+    """
+    found = {path for path in _CONTAINER_MANAGERS if path.is_socket()}
+    with suppress(OSError):
+        for line in _SOCKETS.read_text(errors="surrogateescape").splitlines()[1:]:
+            _, slash, named = line.partition(" /")
+            with suppress(OSError, ValueError, RuntimeError):
+                path = Path(slash.strip() + named).resolve()
+                if slash and path.is_relative_to(home) and path.is_socket():
+                    found.add(path)
+    return sorted(path for path in found if os.access(path, os.W_OK))
 
 
 def folders_above(paths: Iterable[Path], project: Path) -> set[Path]:

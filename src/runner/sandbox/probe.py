@@ -27,7 +27,7 @@ from runner.sandbox.channel import (
 )
 from runner.sandbox.ci import job_folder
 from runner.sandbox.environment import ALLOWLIST, EnvironmentRules
-from runner.sandbox.repository import undo_redirection, unprotected
+from runner.sandbox.repository import redirections, undo_redirections, unprotected
 from runner.sandbox.scratch import Scratch, claude_config, project_state, scratch
 from runner.sandbox.status import (
     BubblewrapContainment,
@@ -395,16 +395,17 @@ def _ci_cautions(request: ContainmentRequest) -> Iterator[Caution]:
 
 @contextmanager
 def _watched(project: Path, warn: Callable[[Caution], None]) -> Iterator[None]:
-    existed = (project / ".git" / "commondir").exists()
+    before = redirections(project)
     try:
         yield
     finally:
-        moved = undo_redirection(project, existed=existed)
-        if moved is not None:
+        for path, moved in undo_redirections(project, before):
             warn(
                 Caution(
-                    "The agent made a .git/commondir, which gives git another configuration.",
-                    f"It is {moved} now; look into it before you delete it.",
+                    f"The agent made {path}, which gives git another configuration.",
+                    f"It is {moved} now; look into it before you delete it."
+                    if moved is not None
+                    else "It could not be moved away: remove it before you run git.",
                 )
             )
 

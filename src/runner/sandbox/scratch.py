@@ -11,14 +11,15 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 from runner.errors import PrerequisiteError
+from runner.reach import steps
 
 _PREFIX = "runner-scratch-"
-_DEEPEST = 100
 _LOCK = "in-use"
 _FOLDERS = ("void", "sessions", "channel")
 _ACCOUNT_KEYS = (
@@ -121,26 +122,30 @@ def remove_tree(root: Path) -> None:
     """Remove a folder, whatever permissions stand in the way; what stays is no error.
 
     The kernel leaves folders without any permission in an overlay's work folder, and Go makes
-    its module cache read-only.
+    its module cache read-only. Agents can nest folders deeper than any recursion goes and any path
+    reaches: so each folder is moved to the top before it is emptied.
     """
-    pending = [(root, 0)]
+    if root.is_symlink():
+        return
+    pending, numbers, mark = [root], count(), os.urandom(8).hex()
     while pending:
-        folder, depth = pending.pop()
-        try:
-            with os.scandir(folder) as entries:
-                inside = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-        except OSError:
-            continue
-        for entry in inside:
-            path = Path(entry.path)
+        folder = pending.pop()
+        with suppress(OSError):
+            folder.chmod(stat.S_IRWXU)
+            for entry in list(os.scandir(folder)):
+                with suppress(OSError):
+                    if not entry.is_dir(follow_symlinks=False):
+                        os.unlink(entry.path)  # noqa: PTH108 - a string here
+                        continue
+                    os.chmod(entry.path, stat.S_IRWXU)  # noqa: PTH101 - a string here
+                    moved = root / f".removed-{mark}-{next(numbers)}"
+                    os.rename(entry.path, moved)  # noqa: PTH104 - a string here
+                    pending.append(moved)
+        if folder != root:
             with suppress(OSError):
-                if entry.stat(follow_symlinks=False).st_mode & stat.S_IRWXU != stat.S_IRWXU:
-                    path.chmod(0o700)
-                if depth == _DEEPEST:
-                    # Deeper ones have too long paths, and `rmtree` calls itself for each.
-                    path = path.rename(tempfile.mkdtemp(dir=root))
-            pending.append((path, 0 if depth == _DEEPEST else depth + 1))
-    shutil.rmtree(root, ignore_errors=True)
+                folder.rmdir()
+    with suppress(RecursionError):
+        shutil.rmtree(root, ignore_errors=True)
 
 
 def project_state(project: Path) -> Path | None:
@@ -148,13 +153,16 @@ def project_state(project: Path) -> Path | None:
 
     Each project has one of its own: a shared cache would let one project's agent leave
     something for another's, or for the user. None where the user's cache can't be written, or
-    would stand in a home folder that does not exist: a run makes nobody a home.
+    would stand in a home folder that does not exist: a run makes nobody a home. None also where it
+    would be reached through the project: agents could replace it by a link, and it is mounted writable.
     """
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", project.name)[:40] or "project"
     digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:12]
     folder = user_cache_path("runner") / "sandbox" / f"{slug}-{digest}"
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home fails for users without any
     if folder.is_relative_to(home) and not home.is_dir():
+        return None
+    if any(Path(step).is_relative_to(project.resolve()) for step in steps(folder.absolute())):
         return None
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -150,6 +150,8 @@ def _named(environ: Mapping[str, str], project: Path | None, needs: Needs) -> It
             yield from map(Path, _PATH_WITHIN.findall(value))
         elif _MAY_NAME_A_KEY.search(name) and _IS_PATH.match(value):
             yield from filter(_may_be_file, _paths(value, environ, project))
+        elif _MAY_NAME_A_KEY.search(name) and os.sep in value:
+            yield from filter(_is_file, _paths(value, environ, project))
 
 
 def _paths(text: str, environ: Mapping[str, str], project: Path | None) -> Iterator[Path]:
@@ -181,6 +183,13 @@ def _is_ordinary(path: Path) -> bool:
 def _may_be_file(path: Path) -> bool:
     try:
         return not path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
     except (OSError, ValueError):
         return False
 

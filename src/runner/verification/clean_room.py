@@ -174,11 +174,23 @@ class CleanRooms:
         checkout = check_out(
             self.project, root, borrowed=None if self.builder is None else OBJECTS_IN_THE_BOX
         )
+        self._lay_covers(checkout.files)
         ignored = ignored_files(checkout)
         if last is not None and last.checkout.key == checkout.key:
             last.ignored = ignored
             return last
         return _Prepared(checkout, root, ignored=ignored)
+
+    def _lay_covers(self, files: Path) -> None:
+        """Write what agents see instead of hidden files; the snapshot does not hold those."""
+        covers = {} if self.builder is None else self.builder.around.decided.covers
+        for path, cover in covers.items():
+            inside = path.relative_to(self.project)
+            target = files / inside
+            if target.parent.resolve() == files.resolve() / inside.parent:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.unlink(missing_ok=True)
+                target.write_bytes(cover.read_bytes())
 
     async def _set_up(self, prepared: _Prepared, run_setup: RunSetup) -> None:
         """Run the setup commands; what they write stays in a layer of its own."""

@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,45 @@ HOOK_TIMEOUT_SECONDS = 30.0
 """A judgement takes milliseconds; the agent blocks the call when this passes."""
 
 
+STARTING_SECONDS = 25.0
+"""How long a tool call waits for the start of another agent; less than the hook may take."""
+
+
+class Starts:
+    """The agents that are being started.
+
+    The mounts of a sandbox are made by path. A command that runs meanwhile in another sandbox on
+    the same project could replace a folder by a link, and have it mounted elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._none = anyio.Event()
+        self._none.set()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Hold back all tool calls while an agent is being started."""
+        if not self._number:
+            self._none = anyio.Event()
+        self._number += 1
+        try:
+            yield
+        finally:
+            self._number -= 1
+            if not self._number:
+                self._none.set()
+
+    async def are_over(self, within_seconds: float = STARTING_SECONDS) -> bool:
+        """Wait until no agent is being started; return whether that is so."""
+        with anyio.move_on_after(within_seconds):
+            while self._number:
+                await self._none.wait()
+        return not self._number
+
+
 def deny_by_default(
-    judge: ToolJudge, on_denied: DenialSink, project_dir: Path
+    judge: ToolJudge, on_denied: DenialSink, project_dir: Path, starts: Starts | None = None
 ) -> "list[HookMatcher]":
     """Return the PreToolUse hooks of a session.
 
@@ -48,15 +86,22 @@ def deny_by_default(
         judge: decides on (tool name, tool input).
         on_denied: is told of every refusal.
         project_dir: where every shell command has to start.
+        starts: no call goes on while another agent is being started.
     """
     from claude_agent_sdk import HookMatcher  # noqa: PLC0415
 
     async def hook(call: Any, _tool_use_id: Any, _context: Any) -> Any:
+        if starts is not None and not await starts.are_over():
+            return judge_call(call, _still_starting, on_denied, project_dir)
         return judge_call(call, judge, on_denied, project_dir)
 
     return [
         HookMatcher(matcher=None, hooks=[hook], timeout=HOOK_TIMEOUT_SECONDS, on_failure="block")
     ]
+
+
+def _still_starting(_name: str, _input: dict[str, Any]) -> Decision:
+    return Decision.deny("hook", "Another agent is still being started. Make this call again.")
 
 
 def judge_call(
@@ -119,6 +164,9 @@ class ClaudeAgentFactory:
         start: the words before the agent's own command that close it to its commands; they take
             its streams as descriptors 3, 4 and 6.
         on_failure: is told when an injected tool could not do its work, as on a full disk.
+
+    Attributes:
+        starts: the agents that are being started.
     """
 
     def __init__(
@@ -139,9 +187,14 @@ class ClaudeAgentFactory:
         self._redactor = Redactor(os.environ) if redactor is None else redactor
         self._start = start
         self._on_failure = on_failure
+        self.starts = Starts()
 
     async def connect(self, plan: SessionPlan) -> ClaudeSession:
         """See `AgentFactory.connect`."""
+        with self.starts.one():
+            return await self._connected(plan)
+
+    async def _connected(self, plan: SessionPlan) -> ClaudeSession:
         # The import costs a second of CPU; in a thread it overlaps with the process start.
         await anyio.to_thread.run_sync(_import_sdk)
         agent = [*self._start, str(self._settings.agent_binary)]
@@ -196,7 +249,7 @@ class ClaudeAgentFactory:
                 server=make_server(
                     plan.instruction, tools, refused, redactor=self._redactor, take_call=asked.take
                 ),
-                hooks=deny_by_default(judge, slot.denied, self._settings.project_dir),
+                hooks=deny_by_default(judge, slot.denied, self._settings.project_dir, self.starts),
                 on_stderr=stderr,
             )
         )

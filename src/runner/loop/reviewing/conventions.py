@@ -9,8 +9,8 @@ import difflib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from runner.checkpoints.hidden_files import read_shown
 from runner.errors import RunnerError
-from runner.files import read_regular
 from runner.text.messages import reason
 from runner.text.safe import fenced, inline, shortened
 
@@ -85,7 +85,7 @@ def _now(project_dir: Path) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each file; "" for one that is not there."""
     for name in GUIDES:
         try:
-            content = read_regular(project_dir / name, limit=_LIMIT_BYTES, within=project_dir)
+            content = read_shown(project_dir, name, limit=_LIMIT_BYTES)
         except OSError:
             content = b""
         yield name, _text(content)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from runner.checkpoints.hidden_files import read_shown
 from runner.deliverables.model import Deliverable, StatusFile
-from runner.files import read_regular
 from runner.loop.baseline import BaselineRecord
 from runner.loop.baseline_brief import for_the_plan, for_the_planner
 from runner.loop.steps.remediate import listed_findings
@@ -35,7 +35,7 @@ The plan is reviewed once more after this."""
 def spec_text(project_dir: Path) -> str:
     """Return SPEC.md as it is quoted, or why it can't be."""
     try:
-        data = read_regular(project_dir / "SPEC.md", limit=_SPEC_BYTES, within=project_dir)
+        data = read_shown(project_dir, "SPEC.md", limit=_SPEC_BYTES)
     except OSError as error:
         return f"It can't be quoted here ({reason(error)}); read the file."
     text = data.decode("utf-8", errors="replace")
