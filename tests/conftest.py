@@ -44,7 +44,7 @@ def pytest_runtest_setup() -> None:
     _started.clear()
 
 
-class _ByFixture(LoadScopeScheduling):
+class _ByFixture(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Give a worker of `make test` whole files, so that a fixture of a module is set up once.
 
     Tests with real agents whose file has no such fixture go one by one: they fill the end.
