@@ -22,9 +22,10 @@ from runner.checkpoints.tree_identity import tree_identity
 from runner.config.runner_file import VerificationTable
 from runner.deliverables.model import Deliverable, StatusFile
 from runner.events import Checking, CheckStage
-from runner.loop.baseline import Baseline, BaselineBook, Outcome
+from runner.loop.baseline import Baseline
 from runner.marker import Instruction
 from runner.ports import VerificationRun, VerifiedCommand
+from runner.records.baseline import BaselineBook, Outcome
 from runner.records.receipts import latest_run
 from runner.sandbox.probe import ContainmentRequest, contained
 from runner.sandbox.scratch import Scratch, project_state

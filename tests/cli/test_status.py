@@ -17,9 +17,9 @@ from runner.cli.status_view import StatusView, status_lines, status_object
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.repository import StatusRepository
 from runner.events import RunEvent, SessionStarted, Waiting
-from runner.loop.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.marker import Instruction
 from runner.records.agent_sessions import HistoryKeeper
+from runner.records.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.records.effort import Effort, Purpose
 from runner.records.plan_reviews import PlanBook, PlanRecord, PlanStage, plan_digest
 from runner.records.receipts import command_hash

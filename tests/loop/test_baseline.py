@@ -15,9 +15,9 @@ from runner.deliverables.review import ReviewVerdict, Verdict
 from runner.deliverables.tools import DeliverableTools
 from runner.errors import DeliverableError
 from runner.events import ExitReason, Notice, SessionResult
-from runner.loop.baseline import BaselineBook, Outcome
 from runner.loop.baseline_brief import for_the_work
 from runner.marker import Instruction, PromptMarker
+from runner.records.baseline import BaselineBook, Outcome
 from runner.records.plan_reviews import PlanBook
 from runner.records.receipts import BASELINE
 

@@ -14,9 +14,9 @@ from tests.loop.repositories import git, write
 from runner.checkpoints.checkpoints import GitCheckpoints
 from runner.checkpoints.ledger import CheckpointLedger
 from runner.deliverables.model import Deliverable, Phase, Status, StatusFile
-from runner.loop.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.loop.reviewing import brief as review_brief
 from runner.loop.reviewing.brief import PhaseBriefing
+from runner.records.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.records.receipts import command_hash, receipts_folder
 
 SCOPE = "auto_01JABCDEFGHJKMNPQRSTVWXYZ0"

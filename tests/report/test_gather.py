@@ -15,9 +15,9 @@ from runner.deliverables.repository import StatusRepository
 from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import status_path
 from runner.events import ExitReason, RunEnded, RunResult, StreamToolDenied, Waiting
-from runner.loop.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.marker import Instruction
 from runner.records.agent_sessions import history_path
+from runner.records.baseline import BaselineBook, BaselineRecord, Outcome, Result
 from runner.records.receipts import command_hash, receipts_folder
 from runner.records.spending import SpendBook
 from runner.report.facts import Took

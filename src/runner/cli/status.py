@@ -22,6 +22,7 @@ from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import derive_spec_id, status_path
 from runner.loop.plan_decision import PlanDecision, has_begun, plan_decision
 from runner.records.agent_sessions import work_at
+from runner.records.baseline import BaselineBook, with_baseline
 from runner.records.phases import phase_rows, told_in_full
 from runner.records.plan_reviews import PlanBook
 from runner.records.run_lock import current_holder
@@ -77,8 +78,6 @@ def status(chosen: Chosen, *, as_json: AsJson = False) -> None:
 
 def _view(project: Path, place: str) -> tuple[StatusView, dict[str, Any] | None]:
     """Return what is shown of a project, and its autonomous session as the control plane sees it."""
-    from runner.loop.baseline import BaselineBook, with_baseline  # noqa: PLC0415 - brings in anyio
-
     file = StatusRepository(status_path(project)).load()
     spec_id = derive_spec_id(project)
     session = _session(project, file.spec_id if file else spec_id)

@@ -6,7 +6,7 @@ The runner's own findings stand outside the fences; commands and output, which a
 from collections.abc import Iterator, Sequence
 
 from runner.deliverables.model import Deliverable, StatusFile
-from runner.loop.baseline import LOST, BaselineRecord, Outcome, Result
+from runner.records.baseline import LOST, BaselineRecord, Outcome, Result
 from runner.text.messages import plural
 from runner.text.safe import fenced, inline, one_line, shortened
 

@@ -9,7 +9,6 @@ from runner.autonomy.codes import ErrorCode
 from runner.autonomy.enums import FailureReason, LoopSignal, PauseReason, SessionStatus
 from runner.deliverables.model import StatusFile
 from runner.events import ExitReason
-from runner.loop.baseline import PROVES_NOTHING
 from runner.loop.plane import PlaneRefusedError
 from runner.loop.termination import (
     PLAN_RULES,
@@ -19,6 +18,7 @@ from runner.loop.termination import (
     evaluate,
     passed_ending,
 )
+from runner.records.baseline import PROVES_NOTHING
 from runner.records.phases import claimed_only, closed_unverified, phase_rows
 from runner.text.messages import plural
 

@@ -13,7 +13,6 @@ import anyio
 from runner.deliverables.model import StatusFile
 from runner.errors import RunnerError
 from runner.events import ExitReason, RunEnded, RunResult
-from runner.loop.baseline import with_baseline
 from runner.loop.drive import Drive
 from runner.loop.endings import with_proof
 from runner.loop.prefetch import ConnectAhead
@@ -21,6 +20,7 @@ from runner.loop.sessions import Sessions
 from runner.loop.settings import RunSettings, SessionDependencies
 from runner.loop.termination import Ending, RunEndedError, Situation, broken_off, interrupted
 from runner.quota.waiting import QuotaWait
+from runner.records.baseline import with_baseline
 
 
 class Flow(Protocol):

@@ -14,10 +14,10 @@ from runner.deliverables.spec_text import SpecText
 from runner.deliverables.workspace import status_path
 from runner.errors import RunnerError
 from runner.files import read_regular
-from runner.loop.baseline import unproved_sentences
 from runner.loop.plan_decision import has_begun, plan_decision
 from runner.loop.planning import idle_commands
 from runner.records.agent_sessions import history_lines, history_path
+from runner.records.baseline import unproved_sentences
 from runner.records.effort import Effort, Efforts, Purpose, of_deliverables, of_phase, total
 from runner.records.phases import phase_rows, proof_of
 from runner.records.plan_reviews import PlanBook, PlanStage

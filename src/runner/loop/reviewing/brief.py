@@ -23,12 +23,12 @@ from runner.checkpoints.repository import find_repository, folder_alone
 from runner.deliverables.model import Deliverable, Status, StatusFile
 from runner.deliverables.verification_conditions import for_the_reviewer
 from runner.errors import RunnerError
-from runner.loop.baseline import BaselineBook
 from runner.loop.baseline_brief import for_the_work
 from runner.loop.reviewing.check_files import is_check_file, is_less_telling, may_weaken
 from runner.loop.reviewing.conventions import for_review
 from runner.loop.reviewing.plan_brief import spec_text
 from runner.loop.reviewing.unversioned_brief import Beside
+from runner.records.baseline import BaselineBook
 from runner.records.receipts import KeptRun, latest_run
 from runner.shell_policy.vacuous import vacuous
 from runner.text.messages import plural, reason

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from runner.checkpoints.hidden_files import read_shown
 from runner.deliverables.model import Deliverable, StatusFile
-from runner.loop.baseline import BaselineRecord
 from runner.loop.baseline_brief import for_the_plan, for_the_planner
 from runner.loop.steps.remediate import listed_findings
+from runner.records.baseline import BaselineRecord
 from runner.text.messages import plural, reason
 from runner.text.safe import fenced, one_line, shortened
 

@@ -13,7 +13,7 @@ from runner.deliverables.model import Status, StatusFile
 from runner.deliverables.review import Finding, ReviewVerdict
 from runner.deliverables.review import Verdict as ReviewedAs
 from runner.events import ExitReason, Notice
-from runner.loop.baseline import Baseline, BaselineBook, BaselineRecord
+from runner.loop.baseline import Baseline
 from runner.loop.claims import ClaimedDeliverables
 from runner.loop.plan_decision import ACCEPT_PLAN, PlanDecision, has_begun
 from runner.loop.planning import planned
@@ -23,6 +23,7 @@ from runner.loop.sessions import Sessions
 from runner.loop.termination import REVIEW_RULES, SESSION_RULES, Ending
 from runner.marker import PLAN_SCOPE, Instruction
 from runner.ports import RunSink
+from runner.records.baseline import BaselineBook, BaselineRecord
 from runner.records.plan_reviews import MAX_ROUNDS, PlanBook, PlanRecord, PlanStage, plan_digest
 from runner.text.messages import plural
 
