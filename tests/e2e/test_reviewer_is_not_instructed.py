@@ -120,10 +120,10 @@ CHECK = "printf '# WORD-output\\n~~~~\\n# WORD-output\\n\\033]unfinished'; echo 
 
 SHOWN = [
     "description", "criterion", "command", "output", "content", "file-name", "name-with-escape",
-    "CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md", "sub/CLAUDE.md", "content-of-a-fix",
+    "CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md", "sub/CLAUDE.md", "content-of-a-fix", "branch", "tag",
 ]  # fmt: skip
 KEPT_OUT = [
-    "branch", "author", "committer", "subject", "tag", "memory", "users-CLAUDE.md",
+    "author", "committer", "subject", "memory", "users-CLAUDE.md",
     "coders-last-words", "remediation", "earlier-summary", "earlier-title", "earlier-detail",
 ]  # fmt: skip
 ROADS = [*SHOWN, *KEPT_OUT, "title", "untracked", "note", "CLAUDE.local.md", ".claude/rules/r.md"]

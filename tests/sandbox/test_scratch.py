@@ -97,6 +97,7 @@ def test_the_users_folder_of_claude_code_is_where_the_environment_says(tmp_path:
     assert moved == (tmp_path / "c", tmp_path / "c" / ".claude.json")
 
 
+@pytest.mark.process
 def test_a_tree_that_is_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
     """An agent that leaves one must not keep this and every later run from starting."""
     script = "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\n"
