@@ -151,6 +151,7 @@ class Bench:
         start: Mapping[str, Any] | None = None,
         dies_at: float | None = None,
         reuse_below_pct: int | None = None,
+        connects_ahead: bool = True,
         beat_seconds: float = 30.0,
         common_verification: Sequence[str] = (),
         plan_review: bool = False,
@@ -197,6 +198,7 @@ class Bench:
                 max_session_cost_usd=session_limit,
                 session_timeout_seconds=timeout,
                 reuse_below_pct=reuse_below_pct,
+                connects_ahead=connects_ahead,
             ),
             SessionDependencies(
                 deliverables=self.plan.deliverables,

@@ -1,6 +1,7 @@
 """`--reuse-session`: one agent session for several deliverables, while its context has room."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.loop.bench import Bench
@@ -8,6 +9,7 @@ from tests.loop.fakes import FAILED, FakeSession, deliverable
 
 from runner.events import SessionResult
 from runner.marker import Instruction, PromptMarker
+from runner.ports import VerificationRun
 
 pytestmark = pytest.mark.anyio
 
@@ -59,6 +61,24 @@ async def test_what_was_kept_is_closed_in_the_end(tmp_path: Path) -> None:
     bench = _bench(tmp_path)
     await bench.execute()
     assert all(session.closed for session in bench.factory.sessions)
+
+
+async def test_no_kept_agent_is_there_while_commands_are_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that it left running could change what the room is made from."""
+    bench = Bench(tmp_path, reuse_below_pct=85)
+    bench.plan.put(deliverable(1), deliverable(2, verification=("make check",)))
+    verify, still_open = bench.judges.run, []
+
+    async def run(*arguments: Any, **options: Any) -> VerificationRun:
+        still_open.append([not session.closed for session in bench.factory.sessions])
+        return await verify(*arguments, **options)
+
+    monkeypatch.setattr(bench.judges, "run", run)
+    await bench.execute()
+    assert still_open
+    assert not any(map(any, still_open))
 
 
 async def test_the_control_plane_knows_the_usage_that_the_next_step_begins_with(

@@ -120,6 +120,21 @@ async def test_no_session_is_connected_beyond_the_last_iteration(tmp_path: Path)
     assert len(bench.factory.sessions) == 2
 
 
+async def test_no_session_is_connected_while_another_works_where_that_is_unsafe(
+    tmp_path: Path,
+) -> None:
+    class Looking(Talker):
+        async def work(self, session: FakeSession, marker: PromptMarker) -> SessionResult:
+            await anyio.wait_all_tasks_blocked()
+            open_now.append(sum(not one.closed for one in self.factory.sessions))
+            return await super().work(session, marker)
+
+    open_now: list[int] = []
+    bench = Looking(tmp_path, RunLimits(max_iterations=3), connects_ahead=False)
+    await bench.run.execute()
+    assert open_now == [1, 1, 1]
+
+
 async def test_three_sessions_without_any_change_stop_the_run(tmp_path: Path) -> None:
     bench = Talker(tmp_path)
     result = await bench.run.execute()

@@ -51,6 +51,8 @@ async def _reverify(step: CurrentStep, context: StepContext) -> StepResult:
 
 
 async def _verify(step: CurrentStep, context: StepContext) -> VerificationRun:
+    # What a kept agent left running could exchange folders while the room is made from them.
+    await context.sessions.close()
     run = await context.judges.verifier.run(step.step_id, step.commands)
     context.sessions.forget_tree()
     failed = [result for result in run.results if result.exit_code != 0]
