@@ -665,6 +665,16 @@ def test_references_that_an_agent_moved_are_shown(project: Path, lie: str) -> No
     assert shown in section(brief(project), MOVED)
 
 
+def test_many_new_references_hide_no_moved_one(project: Path) -> None:
+    git(project, "branch", "trunk")
+    git(project, "commit", "-q", "--allow-empty", "-m", "2")
+    begin(project)
+    made = "".join(f"create refs/tags/{number:0200} HEAD\n" for number in range(200))
+    subprocess.run(["git", "update-ref", "--stdin"], cwd=project, input=made, text=True, check=True)
+    git(project, "branch", "-f", "trunk", "HEAD")
+    assert "changed  refs/heads/trunk: " in section(brief(project), MOVED)
+
+
 def test_where_no_reference_moved_nothing_is_said(project: Path) -> None:
     begin(project)
     write(project, new_dot_py="x = 1\n")

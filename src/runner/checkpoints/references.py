@@ -88,7 +88,7 @@ def with_references(manifest: Manifest, repository: Repository) -> Manifest:
 
 
 def moved(before: Manifest | None, found: Differences) -> tuple[str, ...]:
-    """Return a line for each reference that is not what it was.
+    """Return a line for each reference that is not what it was, those that are new last.
 
     Args:
         before: the earlier manifest; nothing is known where it has no references.
@@ -96,12 +96,13 @@ def moved(before: Manifest | None, found: Differences) -> tuple[str, ...]:
     """
     if before is None or _HEAD_PATH not in before.entries:
         return ()
-    lines = [_line("made", path, "", _text(entry)) for path, entry in _of(found.added)]
-    lines += [
+    # New ones come last: an agent can make any number of them, and a long list is cut off.
+    lines = [
         _line("changed", path, _text(before.entries[path]), _text(entry))
         for path, entry in _of(found.changed)
     ]
     lines += [_line("removed", path, _text(entry), "") for path, entry in _of(found.removed)]
+    lines += [_line("made", path, "", _text(entry)) for path, entry in _of(found.added)]
     return tuple(lines)
 
 
