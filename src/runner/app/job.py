@@ -89,8 +89,6 @@ def startup_facts(job: Job) -> tuple[tuple[str, str], ...]:
     facts.append(("Thinking", thinking_summary(models, options.thinking_tokens)))
     if not options.plan_review:
         facts.append(("Plan review", "off; plans are not compared with SPEC.md"))
-    if options.thinking_tokens is not None:
-        facts.append(("Thinking", f"{options.thinking_tokens} tokens"))
     if options.max_cost_usd is not None:
         facts.append(("Max cost", format_cost(options.max_cost_usd)))
     if budget := spec_budget(project.directory, options.budget_usd):
