@@ -1,10 +1,13 @@
 """The tree stays small enough to find things in: names, sizes, and nothing that no one reaches."""
 
 import ast
+import importlib
 import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 ENTRY_POINTS = (
@@ -15,7 +18,8 @@ ENTRY_POINTS = (
 )
 STARTED_AS_FILES = frozenset({"runner.sandbox.guard"})
 """Programs of their own, which no module imports: they are started by their path."""
-MOST_MODULES_OF_A_PACKAGE = 28
+MOST_MODULES_OF_A_PACKAGE = 25
+LARGER_PACKAGES = {"runner.shell_policy.shell": 26, "runner.shell_policy.validators": 28}
 MOST_LINES_OF_A_MODULE = 500
 MOST_LINES_OF_A_FUNCTION = 60
 
@@ -74,12 +78,19 @@ def test_every_public_class_has_a_name_of_its_own() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+@pytest.mark.parametrize("package", ["runner.autonomy", "runner.replay", "runner.shell_policy"])
+def test_every_name_that_a_package_offers_is_there(package: str) -> None:
+    module = importlib.import_module(package)
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+
+
 def test_no_package_holds_too_many_modules() -> None:
     counts: dict[str, int] = defaultdict(int)
     for module, path in modules().items():
         if path.name != "__init__.py":
             counts[module.rpartition(".")[0]] += 1
-    assert {name: n for name, n in counts.items() if n > MOST_MODULES_OF_A_PACKAGE} == {}
+    most = dict.fromkeys(counts, MOST_MODULES_OF_A_PACKAGE) | LARGER_PACKAGES
+    assert {name: n for name, n in counts.items() if n > most[name]} == {}
 
 
 def test_no_module_is_too_long() -> None:

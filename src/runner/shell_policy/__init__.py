@@ -20,7 +20,7 @@ __all__ = [
 _HOMES = {
     "Decision": "decision",
     "Explanation": "policy",
-    "PolicySettings": "settings",
+    "PolicySettings": "decision",
     "explain": "policy",
     "judge_command": "policy",
 }
