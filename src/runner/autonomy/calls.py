@@ -123,8 +123,6 @@ def note_collected(status: str) -> None:
 
 
 # Commands that the seed does not name get the budget of their nearest relative.
-
-
 TIMEOUT_PARAM = "timeout_seconds"
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 # `runner run > run.log` in the project would otherwise make every agent session look as if it had
 # changed something, and every read-only session as if it had broken its promise (ADR-0045).
-
-
 FileId = tuple[int, int]
 """Device and inode."""
 

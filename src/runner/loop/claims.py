@@ -20,8 +20,6 @@ from runner.files import read_regular, write_atomic
 # It counts for the very step that it was said in, and only if this program wrote it: its seal is an
 # HMAC with the step's proof, which no agent ever sees (DESIGN §4). `blocked` is not kept: what was
 # missing may be there when the next run begins.
-
-
 _LIMIT_BYTES = 4096
 
 

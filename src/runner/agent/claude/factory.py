@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # An allowed call is answered with *no* decision, never with "allow": an approval would skip
 # the permission rules that still have to agree (DESIGN §7, layers 2 and 3).
-
-
 ToolJudge = Callable[[str, dict[str, Any]], Decision]
 DenialSink = Callable[[StreamToolDenied], None]
 

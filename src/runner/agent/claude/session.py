@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
 # They never reach our hook, and come back as the tool's answer. A user must see them all the same:
 # they are why an agent is stuck.
-
-
 _REFUSAL = re.compile(
     r"denied by your permission settings|No such tool available|Permission to use .* denied"
     r"|requested permissions to",

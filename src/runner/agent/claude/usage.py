@@ -57,8 +57,6 @@ def _amount(said: Mapping[str, Any], key: str) -> float:
 # The agent reports its cost with its result. An agent that was killed, or given up on, spent money all
 # the same, and a spending limit that counted it as nothing would be none. So its tokens are priced
 # here: by family, at list prices of the dearest generation, rounded up rather than down.
-
-
 _PER_MILLION = 1_000_000
 # US dollars per million tokens: input, output. Unknown models are priced as the dearest.
 _PRICES = {"haiku": (1.0, 5.0), "sonnet": (6.0, 22.5), "opus": (15.0, 75.0)}

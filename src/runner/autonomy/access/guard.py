@@ -21,8 +21,6 @@ from runner.files import locked, read_regular, write_atomic
 
 # The record is in the user's state folder and not in the project: a refused call changes
 # nothing there, and an agent that is confined to the project can't forget its refusals.
-
-
 MOST_REFUSALS = 10
 REFUSAL_WINDOW = timedelta(minutes=1)
 _LONGEST_WINDOW = timedelta(hours=1)

@@ -16,10 +16,9 @@ from runner.autonomy.models import (
 from runner.autonomy.spec.structure import Spec, command_hash
 from runner.autonomy.tokens import step_proof_token, token_hash
 
+
 # The text of commands is no structure: a change of it stops nothing. It decides what a verification
 # proves, though, so it is reported wherever it counts.
-
-
 def change_of_commands(state: SessionState, spec: Spec, phase_id: str) -> dict[str, Any] | None:
     """Return what a phase's commands in `status.json` were and are, None when they are the same.
 

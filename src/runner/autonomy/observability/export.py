@@ -93,8 +93,6 @@ def _readers(*, otlp: bool, path: Path | None) -> "list[MetricReader]":
 
 # Commands are short-lived, so the file keeps the sums over all of them: each export adds what is new
 # to what the file says, under a lock.
-
-
 _LIMIT = 4 * 1024 * 1024
 _HELP = "A metric of the control plane of runner."
 

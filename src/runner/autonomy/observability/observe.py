@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 # Without an SDK the OpenTelemetry API does nothing, and importing it would cost more than a whole
 # command line call; so it is imported only where a listener can be: in a process that has it
 # loaded, or that the standard variables tell where to send metrics.
-
-
 METER_NAME = "runner.autonomy"
 METRICS_FILE = "AUTORUNNER_METRICS_FILE"
 _LISTENING = (
@@ -71,8 +69,6 @@ def _histogram(metric: Metric) -> "Histogram":
 
 # The records go to the logger `runner.autonomy` like any library's: an application that embeds the
 # control plane handles them as it likes. `JsonLines` writes a record as one JSON object.
-
-
 LOGGER = logging.getLogger("runner.autonomy")
 LOGGER.addHandler(logging.NullHandler())
 FIELDS = "runner_fields"

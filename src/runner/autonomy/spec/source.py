@@ -29,8 +29,6 @@ from runner.files import locked, write_atomic
 # Every completed step changes one boolean in a file that may hold thousands of deliverables. The
 # text is changed in place only where it is laid out as runner writes it, every deliverable in its
 # place; anything else goes the long way through the repository.
-
-
 _SECTION = b'\n  "deliverables": [\n'
 _SECTION_END = b"\n  ]"
 _OPEN, _CLOSE = b"\n    {\n", b"\n    }"

@@ -16,10 +16,9 @@ from runner.errors import StateWriteError
 from runner.files import write_atomic, write_error
 from runner.text.safe import inline, quoted
 
+
 # The reviewer is an agent, and quotes what other agents wrote. None of it can add, hide or close a
 # part of the file: it is a part of a line, or a quoted block.
-
-
 def render_review(evidence: GateEvidence, source: str | None = None) -> str:
     """Return the file's content.
 

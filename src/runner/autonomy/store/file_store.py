@@ -35,11 +35,10 @@ from runner.deliverables.workspace import ensure_state_directory
 from runner.errors import RunnerError, StateCorruptError, StateError, StateWriteError
 from runner.files import locked, read_regular
 
+
 # The order is what makes it safe: once the journal has the last entry, the statuses are set. So
 # the journal's last number tells whether an outbox was applied, and applying it twice changes
 # nothing.
-
-
 class EntryLog(Protocol):
     """The part of a journal that `settle` needs; `Journal` describes the methods."""
 

@@ -17,8 +17,6 @@ from runner.files import read_regular, write_error
 
 # The key lies outside the project. The seal is also bound to the place of the workspace, so that
 # a session which was driven elsewhere can't be brought in.
-
-
 _PREFIX = b'{"_seal":"'
 _LENGTH = 43  # SHA-256 in base64 without padding
 _START = len(_PREFIX) + _LENGTH
